@@ -1,0 +1,149 @@
+// Caps the units of work in flight.
+//
+// Use it where you know how much a service can take at once (worker threads, connections), or to
+// keep optional work from taking the last slots. Not where the capacity moves: a constant that is
+// too high does nothing in an overload. There, use a KneeLimiter.
+//
+// Algorithm: admit while `in flight + cost <= usable(class)`, where usable is the limit times the
+// share of the request's criticality class, rounded down. A cost above what the class may use is
+// held as exactly that, so that one huge call can still run, alone.
+//
+// State: one word, limit and units in flight, so that they always agree: no interleaving admits
+// above the limit in force, and a limit set below what is in flight pre-empts nothing.
+//
+// Locking: none.
+#ifndef SHED_CONCURRENCY_LIMITER_H_
+#define SHED_CONCURRENCY_LIMITER_H_
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+#include "shed/internal/criticality_share.h"
+#include "shed/internal/validate.h"
+#include "shed/policy.h"
+#include "shed/sync.h"
+
+namespace shed {
+
+struct ConcurrencyLimiterOptions {
+  // Units in flight. Default 100, range 1 to 1'000'000'000.
+  std::int64_t limit = 100;
+  // The share of the limit up to which each class of criticality is admitted, least critical
+  // first. Default 1 for all, range 0 to 1, none above that of a more critical class. A share of
+  // 0 refuses the class; any other leaves it at least 1 unit.
+  std::array<double, kCriticalityCount> usable = internal::kUsableAll;
+
+  // Returns "" if every field is in range, else a sentence that names the field and the range.
+  constexpr std::string_view Problem() const noexcept {
+    if (limit < 1 || limit > kMaxLimit) return "limit: want 1 to 1000000000 units";
+    return internal::UsableProblem(usable);
+  }
+
+  static constexpr std::int64_t kMaxLimit = 1'000'000'000;
+};
+
+// Thread-safe: any member, any thread. Never blocks, allocates or throws after construction.
+template <class Sync = StdSync>
+class BasicConcurrencyLimiter {
+ public:
+  using Options = ConcurrencyLimiterOptions;
+  static constexpr std::string_view kName = "concurrency_limiter";
+  static constexpr bool kHolds = true;
+
+  struct Hot {
+    typename Sync::template Atomic<std::uint64_t> word{0};  // Limit above, units in flight below.
+  };
+  struct Ticket {
+    std::uint32_t units = 0;  // Held; 0 once given back.
+  };
+  struct Snapshot {
+    std::uint32_t limit = 0;
+    std::uint32_t in_flight = 0;  // Units. Above `limit` for a while after SetLimit lowered it.
+  };
+
+  // Throws std::invalid_argument with options.Problem() unless that is "".
+  BasicConcurrencyLimiter(const Options& options, Hot& hot)
+      : share_(internal::Checked(options).usable), hot_(hot) {
+    hot_.word.store(Pack(static_cast<std::uint32_t>(options.limit), 0), std::memory_order_relaxed);
+  }
+  BasicConcurrencyLimiter(const BasicConcurrencyLimiter&) = delete;
+  BasicConcurrencyLimiter& operator=(const BasicConcurrencyLimiter&) = delete;
+
+  // The whole rule, pure: the units to hold for a call of `cost` where a class may use `usable`
+  // units and `in_flight` are held; 0 means refuse.
+  static constexpr std::uint32_t Decide(std::uint32_t usable, std::uint32_t in_flight,
+                                        std::uint64_t cost) noexcept {
+    if (in_flight >= usable) return 0;
+    const std::uint64_t units = std::min<std::uint64_t>(std::max<std::uint64_t>(cost, 1), usable);
+    return units <= usable - in_flight ? static_cast<std::uint32_t>(units) : 0;
+  }
+
+  // Refuses with Reason::kConcurrency; when a permit comes free cannot be known, so there is no
+  // retry_after. A refusal writes nothing.
+  Verdict Admit(const Request& request, TimePoint, Ticket& ticket) noexcept {
+    std::uint64_t seen = hot_.word.load(std::memory_order_relaxed);
+    for (;;) {
+      const std::uint32_t usable = share_.Usable(Limit(seen), request.criticality);
+      const std::uint32_t units = Decide(usable, InFlight(seen), request.cost);
+      if (units == 0) return Verdict::Refuse(Reason::kConcurrency);
+      // Acquire: whoever takes a permit sees what was done before it was given back.
+      if (hot_.word.compare_exchange_weak(seen, seen + units, std::memory_order_acquire,
+                                          std::memory_order_relaxed)) {
+        ticket.units = units;
+        return Verdict::Admit();
+      }
+    }
+  }
+  void Cancel(Ticket& ticket, const Verdict&, TimePoint) noexcept { Release(ticket); }
+  void Complete(Ticket& ticket, Outcome) noexcept { Release(ticket); }
+
+  // Sets the limit; what is in flight stays. Returns "" or, changing nothing, the sentence that
+  // says what is wrong with it.
+  std::string_view SetLimit(std::int64_t limit, TimePoint) noexcept {
+    const std::string_view problem = Options{.limit = limit}.Problem();
+    if (!problem.empty()) return problem;
+    std::uint64_t seen = hot_.word.load(std::memory_order_relaxed);
+    // Relaxed: a limit publishes no data.
+    while (!hot_.word.compare_exchange_weak(
+        seen, Pack(static_cast<std::uint32_t>(limit), InFlight(seen)), std::memory_order_relaxed)) {
+    }
+    return "";
+  }
+
+  Snapshot Read(TimePoint) const noexcept {
+    const std::uint64_t word = hot_.word.load(std::memory_order_relaxed);
+    return {.limit = Limit(word), .in_flight = InFlight(word)};
+  }
+
+ private:
+  static constexpr std::uint64_t Pack(std::uint32_t limit, std::uint32_t in_flight) noexcept {
+    return std::uint64_t{limit} << 32 | in_flight;
+  }
+  static constexpr std::uint32_t Limit(std::uint64_t word) noexcept {
+    return static_cast<std::uint32_t>(word >> 32);
+  }
+  static constexpr std::uint32_t InFlight(std::uint64_t word) noexcept {
+    return static_cast<std::uint32_t>(word);
+  }
+
+  void Release(Ticket& ticket) noexcept {
+    if (ticket.units == 0) return;
+    // Release: pairs with the acquire of the next holder. Never borrows from the limit above: the
+    // units were added to the same half by Admit.
+    hot_.word.fetch_sub(ticket.units, std::memory_order_release);
+    ticket.units = 0;
+  }
+
+  const internal::CriticalityShare share_;
+  Hot& hot_;
+};
+
+using ConcurrencyLimiter = BasicConcurrencyLimiter<>;
+static_assert(Policy<ConcurrencyLimiter>);
+
+}  // namespace shed
+
+#endif  // SHED_CONCURRENCY_LIMITER_H_
