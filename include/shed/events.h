@@ -73,11 +73,14 @@ class Events {
 
   void Push(const Event& event) noexcept {
     if (size_ < kCapacity) {
-      ::new (static_cast<void*>(&storage_[size_++].event)) Event(event);
+      ::new (static_cast<void*>(&storage_[size_].event)) Event(event);
+      storage_[size_++].event.policy_index = policy_;
     } else {
       ++lost_;
     }
   }
+  // Whose events come next; the limiter's business.
+  void set_policy(std::size_t index) noexcept { policy_ = static_cast<std::uint32_t>(index); }
   std::size_t size() const noexcept { return size_; }
   bool empty() const noexcept { return size_ == 0; }
   std::uint32_t lost() const noexcept { return lost_; }
@@ -94,6 +97,7 @@ class Events {
 
   std::uint32_t size_ = 0;
   std::uint32_t lost_ = 0;
+  std::uint32_t policy_ = 0;
   Slot storage_[kCapacity];
 };
 

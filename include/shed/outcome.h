@@ -18,6 +18,13 @@ enum class Outcome : std::uint8_t {
 };
 inline constexpr std::size_t kOutcomeCount = 4;
 
+// Returns the place of `outcome` in a table of kOutcomeCount. A value cast from outside the four
+// counts as kIgnored.
+constexpr std::size_t IndexOf(Outcome outcome) noexcept {
+  const auto index = static_cast<std::size_t>(outcome);
+  return index < kOutcomeCount ? index : static_cast<std::size_t>(Outcome::kIgnored);
+}
+
 // Returns "success", "failure", "overload" or "ignored".
 constexpr std::string_view Name(Outcome outcome) noexcept {
   switch (outcome) {
@@ -35,8 +42,8 @@ constexpr std::string_view Name(Outcome outcome) noexcept {
 
 // The end of one admitted call, as policies see it.
 struct Completion {
-  TimePoint started;  // The admission plus its wait.
-  TimePoint now;      // The end. May be before `started` where a clock went back.
+  TimePoint started{};  // The admission plus its wait.
+  TimePoint now{};      // The end. May be before `started` where a clock went back.
   Outcome outcome = Outcome::kIgnored;
   std::uint64_t cost = 1;  // Units, at least 1: as in the Request.
 

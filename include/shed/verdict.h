@@ -53,16 +53,18 @@ enum class Scope : std::uint8_t {
 // returned in registers.
 class Verdict {
  public:
-  // `wait` must be in [0, max_wait] and at most the time that is left.
+  // `wait` must be at most `max_wait` and the time that is left; a negative one counts as zero.
   static constexpr Verdict Admit(Duration wait = Duration::zero()) noexcept {
-    return Verdict(wait.count(), Reason::kNone, Scope::kService);
+    return Verdict(wait.count() > 0 ? wait.count() : 0, Reason::kNone, Scope::kService);
   }
   // `retry_after`: how long a caller should wait before it asks again; std::nullopt where the
-  // policy cannot know. Zero says "at once", which is something else.
+  // policy cannot know. Zero says "at once", which is something else; a negative one counts as it.
+  // A `reason` that is none counts as kDenied.
   static constexpr Verdict Refuse(Reason reason, std::optional<Duration> retry_after = std::nullopt,
                                   Scope scope = Scope::kService) noexcept {
-    return Verdict(retry_after ? retry_after->count() : kUnknown,
-                   reason == Reason::kNone ? Reason::kDenied : reason, scope);
+    std::int64_t time = kUnknown;
+    if (retry_after) time = retry_after->count() > 0 ? retry_after->count() : 0;
+    return Verdict(time, IsRefusal(reason) ? reason : Reason::kDenied, scope);
   }
 
   constexpr bool admitted() const noexcept { return reason_ == Reason::kNone; }
@@ -88,6 +90,9 @@ class Verdict {
 
  private:
   static constexpr std::int64_t kUnknown = -1;
+  static constexpr bool IsRefusal(Reason reason) noexcept {
+    return reason != Reason::kNone && static_cast<std::size_t>(reason) < kReasonCount;
+  }
   constexpr Verdict(std::int64_t time, Reason reason, Scope scope) noexcept
       : time_(time), reason_(reason), scope_(scope) {}
 

@@ -1,0 +1,24 @@
+// Everything of shed but the simulator, the tests' helpers and the adapters. Needs Abseil; for the
+// std-only part include limiter.h and the policies you use.
+#ifndef SHED_SHED_H_
+#define SHED_SHED_H_
+
+#include "shed/any_guard.h"            // IWYU pragma: export
+#include "shed/clock.h"                // IWYU pragma: export
+#include "shed/concurrency_limiter.h"  // IWYU pragma: export
+#include "shed/events.h"               // IWYU pragma: export
+#include "shed/guard.h"                // IWYU pragma: export
+#include "shed/limiter.h"              // IWYU pragma: export
+#include "shed/named.h"                // IWYU pragma: export
+#include "shed/outcome.h"              // IWYU pragma: export
+#include "shed/policy.h"               // IWYU pragma: export
+#include "shed/rate_limiter.h"         // IWYU pragma: export
+#include "shed/request.h"              // IWYU pragma: export
+#include "shed/solo.h"                 // IWYU pragma: export
+#include "shed/status.h"               // IWYU pragma: export
+#include "shed/sync.h"                 // IWYU pragma: export
+#include "shed/time.h"                 // IWYU pragma: export
+#include "shed/verdict.h"              // IWYU pragma: export
+#include "shed/version.h"              // IWYU pragma: export
+
+#endif  // SHED_SHED_H_
