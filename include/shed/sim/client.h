@@ -1,0 +1,96 @@
+// The side that asks: it waits for an answer, but not for ever.
+#ifndef SHED_SIM_CLIENT_H_
+#define SHED_SIM_CLIENT_H_
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "shed/time.h"
+
+namespace shed::sim {
+
+// A call from its admission to the end of its work.
+struct Call {
+  TimePoint arrived;
+  std::uint64_t serial = 0;  // Differs between calls that use one slot after each other.
+  std::uint32_t caller = 0;
+  std::uint8_t kind = 0;  // Which Work of its phase.
+  bool fails = false;
+  bool refused_by_server = false;
+  bool given_up = false;  // Its client does not wait any more.
+  bool working = false;
+};
+
+// The calls in flight, by slot, and the clients that wait for them. All clients have the same
+// patience, so they give up in the order in which they came: a queue, no heap.
+class Clients {
+ public:
+  explicit Clients(Duration timeout) : timeout_(timeout) {}
+
+  // Takes a free slot for a call that arrives `now`.
+  std::uint32_t Open(TimePoint now, std::uint32_t caller) {
+    if (free_.empty()) {
+      free_.push_back(static_cast<std::uint32_t>(calls_.size()));
+      calls_.emplace_back();
+    }
+    const std::uint32_t slot = free_.back();
+    free_.pop_back();
+    Call& call = calls_[slot];
+    const std::uint64_t serial = call.serial + 1;
+    call = Call{};
+    call.arrived = now;
+    call.serial = serial;
+    call.caller = caller;
+    return slot;
+  }
+  // The call was admitted: its client waits from now on.
+  void Wait(std::uint32_t slot) {
+    Call& call = calls_[slot];
+    call.working = true;
+    waiting_.push_back({After(call.arrived, timeout_), call.serial, slot});
+  }
+  // Its work is done, or it was refused.
+  void Close(std::uint32_t slot) {
+    calls_[slot].working = false;
+    free_.push_back(slot);
+  }
+
+  Call& operator[](std::uint32_t slot) { return calls_[slot]; }
+
+  // When the next client gives up, unless it is answered by then; TimePoint::max() for never.
+  // Forgets clients that were answered.
+  TimePoint next() {
+    while (!waiting_.empty()) {
+      const Waiting& first = waiting_.front();
+      const Call& call = calls_[first.slot];
+      if (call.working && call.serial == first.serial) return first.deadline;
+      waiting_.pop_front();
+    }
+    return TimePoint::max();
+  }
+  // The client that next() is about gives up. Returns its slot.
+  std::uint32_t GiveUp() {
+    const std::uint32_t slot = waiting_.front().slot;
+    waiting_.pop_front();
+    calls_[slot].given_up = true;
+    return slot;
+  }
+
+ private:
+  struct Waiting {
+    TimePoint deadline;
+    std::uint64_t serial;
+    std::uint32_t slot;
+  };
+
+  Duration timeout_;
+  std::vector<Call> calls_;
+  std::vector<std::uint32_t> free_;
+  std::deque<Waiting> waiting_;
+};
+
+}  // namespace shed::sim
+
+#endif  // SHED_SIM_CLIENT_H_

@@ -1,0 +1,68 @@
+// A limiter of any type, behind one interface, so that a simulation is not a template over stacks.
+#ifndef SHED_SIM_GATE_H_
+#define SHED_SIM_GATE_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "shed/clock.h"
+#include "shed/outcome.h"
+#include "shed/request.h"
+
+namespace shed::sim {
+
+// Admits calls and is told how they ended; keeps the guards, one per slot.
+class Gate {
+ public:
+  virtual ~Gate() = default;
+  virtual bool TryAdmit(const Request& request, std::uint32_t slot) = 0;
+  virtual void Complete(std::uint32_t slot, Outcome outcome) = 0;
+  // The concurrency limit in force; 0 where there is none.
+  virtual double limit() const { return 0; }
+};
+
+// Admits all: no limiter.
+class OpenGate final : public Gate {
+ public:
+  bool TryAdmit(const Request&, std::uint32_t) override { return true; }
+  void Complete(std::uint32_t, Outcome) override {}
+};
+
+// A BasicLimiter<ManualClock, ...>. `Limit` reads the limit in force from it: `double(const L&)`.
+template <class L, class Limit>
+class LimiterGate final : public Gate {
+ public:
+  template <class... Args>
+  explicit LimiterGate(Limit limit, Args&&... args)
+      : limiter_(std::forward<Args>(args)...), limit_(std::move(limit)) {}
+
+  bool TryAdmit(const Request& request, std::uint32_t slot) override {
+    auto guard = limiter_.TryAdmit(request);
+    if (!guard) return false;
+    if (slot >= guards_.size()) guards_.resize(slot + 1);
+    guards_[slot].emplace(std::move(guard));
+    return true;
+  }
+  void Complete(std::uint32_t slot, Outcome outcome) override {
+    guards_[slot]->Complete(outcome);
+    guards_[slot].reset();
+  }
+  double limit() const override { return limit_(limiter_); }
+
+ private:
+  L limiter_;
+  Limit limit_;
+  std::vector<std::optional<typename L::Guard>> guards_;
+};
+
+// Makes the gate of one place: the only one, or that of caller number `caller`.
+using GateFactory =
+    std::function<std::unique_ptr<Gate>(const ManualClock& clock, std::uint32_t caller)>;
+
+}  // namespace shed::sim
+
+#endif  // SHED_SIM_GATE_H_

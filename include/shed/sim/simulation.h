@@ -1,0 +1,179 @@
+// One run: clients, limiter and server on one virtual timeline.
+#ifndef SHED_SIM_SIMULATION_H_
+#define SHED_SIM_SIMULATION_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "shed/clock.h"
+#include "shed/sim/client.h"
+#include "shed/sim/gate.h"
+#include "shed/sim/random.h"
+#include "shed/sim/recorder.h"
+#include "shed/sim/scenario.h"
+#include "shed/sim/server.h"
+#include "shed/sim/workload.h"
+#include "shed/time.h"
+
+namespace shed::sim {
+
+// Runs a scenario from its start to its end. The same scenario, gates and seed give the same
+// figures, always. Which calls arrive when, and what work they are, depends on the seed alone and
+// not on the limiter, so that stacks are compared on the same traffic.
+class Simulation {
+ public:
+  // `scenario` must outlive the simulation.
+  Simulation(const Scenario& scenario, const GateFactory& make_gate, std::uint64_t seed)
+      : scenario_(scenario),
+        workload_(scenario.sources, seed),
+        clients_(scenario.timeout),
+        server_(scenario.workers, scenario.slice, Random(seed, kServerStream)),
+        kinds_(seed, kKindStream),
+        recorder_(scenario, workload_.callers()) {
+    NameCallers();
+    const std::uint32_t gates = scenario.place == Place::kCaller ? workload_.callers() : 1;
+    for (std::uint32_t i = 0; i < gates; ++i) gates_.push_back(make_gate(clock_, i));
+  }
+  Simulation(const Simulation&) = delete;
+  Simulation& operator=(const Simulation&) = delete;
+
+  const Recorder& Run() {
+    const TimePoint end{scenario_.length};
+    for (;;) {
+      const TimePoint arrival = workload_.next().at;
+      const TimePoint timeout = clients_.next();
+      const TimePoint next = std::min(arrival, timeout);
+      // Who is answered at the very end of his patience is answered.
+      server_.RunUntil(std::min(next, end),
+                       [this](std::uint32_t slot, TimePoint at) { OnDone(slot, at); });
+      if (next >= end) break;
+      if (timeout <= arrival) {
+        if (clients_.next() == timeout) OnTimeout(timeout);
+      } else {
+        OnArrival(arrival);
+      }
+    }
+    return recorder_;
+  }
+
+  const Server& server() const { return server_; }
+
+ private:
+  static constexpr std::uint64_t kServerStream = 1;
+  static constexpr std::uint64_t kKindStream = 2;
+  static constexpr Duration kLimitInterval = std::chrono::milliseconds(100);
+
+  void NameCallers() {
+    for (const Source& source : scenario_.sources) {
+      for (std::uint32_t i = 0; i < source.callers; ++i) {
+        names_.push_back(source.callers == 1 ? source.name : source.name + std::to_string(i));
+      }
+    }
+  }
+
+  Gate& GateOf(std::uint32_t caller) {
+    return *gates_[scenario_.place == Place::kCaller ? caller : 0];
+  }
+
+  // Draws what work a call is that arrives `now`.
+  std::uint8_t DrawKind(TimePoint now) {
+    while (phase_ + 1 < scenario_.phases.size() &&
+           TimePoint(scenario_.phases[phase_ + 1].from) <= now) {
+      ++phase_;
+    }
+    const std::vector<Work>& kinds = scenario_.phases[phase_].kinds;
+    double u = kinds_.Unit();
+    std::size_t kind = 0;
+    while (kind + 1 < kinds.size() && u >= kinds[kind].share) u -= kinds[kind++].share;
+    return static_cast<std::uint8_t>(kind);
+  }
+
+  void OnArrival(TimePoint now) {
+    const std::uint32_t caller = workload_.next().caller;
+    workload_.Pop();
+    clock_.Set(now);
+    SampleLimit(now);
+    recorder_.Add(Count::kOffered, now, caller);
+    const std::uint32_t slot = clients_.Open(now, caller);
+    const std::uint8_t kind = DrawKind(now);
+    if (!GateOf(caller).TryAdmit({.caller = names_[caller], .time_left = scenario_.timeout},
+                                 slot)) {
+      recorder_.Add(Count::kRefused, now, caller);
+      clients_.Close(slot);
+      return;
+    }
+    clients_.Wait(slot);
+    recorder_.Add(Count::kReached, now, caller);
+    Submit(slot, kind, now);
+  }
+
+  void Submit(std::uint32_t slot, std::uint8_t kind, TimePoint now) {
+    const Work& work = scenario_.phases[phase_].kinds[kind];
+    Call& call = clients_[slot];
+    call.kind = kind;
+    call.fails = work.fails;
+    call.refused_by_server =
+        scenario_.server_limit != 0 && accepted_by_server_ >= scenario_.server_limit;
+    if (!call.refused_by_server) ++accepted_by_server_;
+    const Duration time = call.refused_by_server ? scenario_.refusal_work : work.time;
+    const auto slices = std::max<std::int64_t>(1, time / scenario_.slice);
+    server_.Submit(slot, static_cast<std::uint32_t>(slices), now);
+  }
+
+  void OnDone(std::uint32_t slot, TimePoint now) {
+    const Call& call = clients_[slot];
+    if (!call.refused_by_server) --accepted_by_server_;
+    Outcome outcome = Outcome::kSuccess;
+    if (call.given_up || call.refused_by_server) {
+      outcome = Outcome::kOverload;
+      if (!call.given_up) recorder_.Add(Count::kRefusedByServer, now, call.caller);
+    } else if (call.fails) {
+      outcome = Outcome::kFailure;
+      recorder_.Add(Count::kFailed, now, call.caller);
+    } else {
+      recorder_.AddAnswer(now, Elapsed(call.arrived, now), call.caller, call.kind);
+    }
+    // A limiter in the caller has heard of the time-out already.
+    if (!(call.given_up && scenario_.place == Place::kCaller)) {
+      clock_.Set(now);
+      GateOf(call.caller).Complete(slot, outcome);
+    }
+    clients_.Close(slot);
+  }
+
+  void OnTimeout(TimePoint now) {
+    const std::uint32_t slot = clients_.GiveUp();
+    const std::uint32_t caller = clients_[slot].caller;
+    recorder_.Add(Count::kTimedOut, now, caller);
+    if (scenario_.place == Place::kCaller) {
+      clock_.Set(now);
+      GateOf(caller).Complete(slot, Outcome::kOverload);
+    }
+  }
+
+  void SampleLimit(TimePoint now) {
+    if (now < next_limit_) return;
+    next_limit_ = now + kLimitInterval;
+    recorder_.AddLimit(now, gates_.front()->limit());
+  }
+
+  const Scenario& scenario_;
+  ManualClock clock_;
+  std::vector<std::unique_ptr<Gate>> gates_;
+  std::vector<std::string> names_;  // By caller.
+  Workload workload_;
+  Clients clients_;
+  Server server_;
+  Random kinds_;
+  Recorder recorder_;
+  std::size_t phase_ = 0;
+  std::uint32_t accepted_by_server_ = 0;
+  TimePoint next_limit_{};
+};
+
+}  // namespace shed::sim
+
+#endif  // SHED_SIM_SIMULATION_H_
