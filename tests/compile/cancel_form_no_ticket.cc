@@ -16,4 +16,4 @@ struct Slots {
 #endif
 };
 
-shed::Limiter<Slots> limiter;
+shed::Limiter<Slots> limiter(Slots{});

@@ -18,4 +18,4 @@ struct Slots {
   void Complete(Ticket&, const shed::Completion&) noexcept {}
 };
 
-shed::Limiter<Slots> limiter;
+shed::Limiter<Slots> limiter(Slots{});

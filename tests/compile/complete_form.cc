@@ -18,4 +18,4 @@ struct Slots {
 #endif
 };
 
-shed::Limiter<Slots> limiter;
+shed::Limiter<Slots> limiter(Slots{});

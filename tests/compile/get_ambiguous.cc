@@ -1,6 +1,6 @@
-// Get<P> where the limiter has two of them.
+// Get<P> where P occurs twice: the two have one name, which the limiter refuses first.
 //
-// Rejected with: TODO-GET
+// Rejected with: shed: two policies of this limiter have the same name; give one of them another
 #include "shed/limiter.h"
 
 struct Slots {
@@ -10,6 +10,11 @@ struct Slots {
   }
 };
 
-using First = shed::Named<"first", Slots>;
-using Second = shed::Named<"second", Slots>;
-TODO
+using Other = shed::Named<"other", Slots>;
+#ifdef SHED_REJECT
+using Second = Slots;
+#else
+using Second = Other;
+#endif
+
+Slots& Find(shed::Limiter<Slots, Second>& limiter) { return limiter.Get<Slots>(); }

@@ -13,4 +13,4 @@ struct Slots {
 #endif
 };
 
-shed::Limiter<Slots> limiter;
+shed::Limiter<Slots> limiter(Slots{});

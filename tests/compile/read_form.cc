@@ -17,4 +17,4 @@ struct Slots {
 #endif
 };
 
-shed::Limiter<Slots> limiter;
+shed::Limiter<Slots> limiter(Slots{});

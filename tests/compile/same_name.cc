@@ -1,6 +1,6 @@
 // Two policies of one name in a limiter could not be told apart in rejections and snapshots.
 //
-// Rejected with: TODO-NAMES
+// Rejected with: shed: two policies of this limiter have the same name; give one of them another
 #include "shed/limiter.h"
 
 struct Slots {
@@ -16,4 +16,4 @@ struct OtherSlots : Slots {
 #endif
 };
 
-shed::Limiter<Slots, OtherSlots> limiter;
+shed::Limiter<Slots, OtherSlots> limiter(Slots{}, OtherSlots{});

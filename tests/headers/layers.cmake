@@ -3,7 +3,7 @@
 cmake_minimum_required(VERSION 3.25)
 
 set(words time.h clock.h request.h outcome.h verdict.h events.h sync.h version.h)
-set(facade guard.h limiter.h status.h shed.h)
+set(facade any_guard.h guard.h limiter.h status.h shed.h)
 # Algorithms and enforcement that policies are made of, and policies made of policies.
 set(parts adaptive_limiter.h gradient.h knee.h)
 set(wrappers keyed.h named.h shadow.h solo.h switch.h)
