@@ -22,7 +22,7 @@ struct Field {
 };
 
 struct CallerFigures {
-  std::uint32_t caller = 0;
+  std::string name;
   double offered_per_s = 0;
   double goodput_per_s = 0;
   double refused_per_s = 0;
@@ -218,8 +218,9 @@ inline Report MakeReport(const Scenario& scenario, const Recorder& recorder) {
            span.seconds();
   };
   if (scenario.report_callers) {
+    const std::vector<std::string> names = CallerNames(scenario);
     for (std::uint32_t caller = 0; caller < recorder.callers(); ++caller) {
-      report.callers.push_back({caller, per_second(Count::kOffered, caller),
+      report.callers.push_back({names[caller], per_second(Count::kOffered, caller),
                                 per_second(Count::kGood, caller),
                                 per_second(Count::kRefused, caller)});
     }

@@ -1,4 +1,4 @@
-// What happens in a simulation: plain data, without behaviour.
+// What happens in a simulation: plain data.
 #ifndef SHED_SIM_SCENARIO_H_
 #define SHED_SIM_SCENARIO_H_
 
@@ -91,6 +91,17 @@ struct Scenario {
   bool report_callers = false;
   bool report_kinds = false;
 };
+
+// Returns the name of each caller, by its number: sources in order, each with its callers.
+inline std::vector<std::string> CallerNames(const Scenario& scenario) {
+  std::vector<std::string> names;
+  for (const Source& source : scenario.sources) {
+    for (std::uint32_t i = 0; i < source.callers; ++i) {
+      names.push_back(source.callers == 1 ? source.name : source.name + std::to_string(i));
+    }
+  }
+  return names;
+}
 
 }  // namespace shed::sim
 

@@ -28,12 +28,12 @@ class Simulation {
   // `scenario` must outlive the simulation.
   Simulation(const Scenario& scenario, const GateFactory& make_gate, std::uint64_t seed)
       : scenario_(scenario),
+        names_(CallerNames(scenario)),
         workload_(scenario.sources, seed),
         clients_(scenario.timeout),
         server_(scenario.workers, scenario.slice, Random(seed, kServerStream)),
         kinds_(seed, kKindStream),
         recorder_(scenario, workload_.callers()) {
-    NameCallers();
     const std::uint32_t gates = scenario.place == Place::kCaller ? workload_.callers() : 1;
     for (std::uint32_t i = 0; i < gates; ++i) gates_.push_back(make_gate(clock_, i));
   }
@@ -65,14 +65,6 @@ class Simulation {
   static constexpr std::uint64_t kServerStream = 1;
   static constexpr std::uint64_t kKindStream = 2;
   static constexpr Duration kLimitInterval = std::chrono::milliseconds(100);
-
-  void NameCallers() {
-    for (const Source& source : scenario_.sources) {
-      for (std::uint32_t i = 0; i < source.callers; ++i) {
-        names_.push_back(source.callers == 1 ? source.name : source.name + std::to_string(i));
-      }
-    }
-  }
 
   Gate& GateOf(std::uint32_t caller) {
     return *gates_[scenario_.place == Place::kCaller ? caller : 0];
@@ -161,9 +153,9 @@ class Simulation {
   }
 
   const Scenario& scenario_;
+  std::vector<std::string> names_;  // By caller.
   ManualClock clock_;
   std::vector<std::unique_ptr<Gate>> gates_;
-  std::vector<std::string> names_;  // By caller.
   Workload workload_;
   Clients clients_;
   Server server_;

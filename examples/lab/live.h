@@ -1,0 +1,32 @@
+// The live run: the same limiter headers on real threads in real time.
+#ifndef SHED_LAB_LIVE_H_
+#define SHED_LAB_LIVE_H_
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "shed/sim/report.h"
+
+namespace lab {
+
+struct LiveOptions {
+  std::vector<double> rates = {3500, 5000, 8000};  // Calls per second.
+  std::chrono::nanoseconds length = std::chrono::seconds(3);
+  std::uint64_t seed = 1;
+};
+
+// The stacks of the live run, in order.
+std::vector<std::string> LiveStacks();
+
+// 8 workers that sleep 2 ms per call behind a queue; Poisson arrivals that do not wait for answers;
+// a deadline of 50 ms. Runs each rate with each stack, one after the other, and returns one report
+// each. `progress` is called after each.
+std::vector<shed::sim::Report> RunLive(
+    const LiveOptions& options, const std::function<void(const shed::sim::Report&)>& progress);
+
+}  // namespace lab
+
+#endif  // SHED_LAB_LIVE_H_

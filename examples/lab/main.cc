@@ -1,0 +1,275 @@
+// shed_lab: shows what a service under overload does without a limiter and with one.
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <cstdio>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "cell.h"
+#include "json.h"
+#include "live.h"
+#include "must_table.h"
+#include "scenarios.h"
+#include "stacks.h"
+#include "table.h"
+
+namespace lab {
+namespace {
+
+using shed::sim::Report;
+
+constexpr int kFailed = 1;
+constexpr int kBadInput = 2;
+
+// A bad argument, in one sentence.
+struct BadInput : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+std::uint64_t ParseSeed(const std::string& text) {
+  std::uint64_t seed = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, seed);
+  if (error != std::errc() || rest != end) {
+    throw BadInput("a seed is a whole number from 0 to 18446744073709551615, not \"" + text + "\"");
+  }
+  return seed;
+}
+
+// "7", or "1-5".
+std::vector<std::uint64_t> ParseSeeds(const std::string& text) {
+  const std::size_t dash = text.find('-', 1);
+  if (dash == std::string::npos) return {ParseSeed(text)};
+  const std::uint64_t first = ParseSeed(text.substr(0, dash));
+  const std::uint64_t last = ParseSeed(text.substr(dash + 1));
+  if (last < first || last - first >= 1000) {
+    throw BadInput("a range of seeds goes upwards and has at most 1000 of them, unlike \"" + text +
+                   "\"");
+  }
+  std::vector<std::uint64_t> seeds;
+  for (std::uint64_t seed = first; seed - first <= last - first; ++seed) {
+    seeds.push_back(seed);
+    if (seed == last) break;
+  }
+  return seeds;
+}
+
+template <class Item>
+std::vector<const Item*> Chosen(const std::vector<Item>& all, const std::string& name,
+                                const char* what) {
+  std::vector<const Item*> chosen;
+  for (const Item& item : all) {
+    if (name == "all" || name == item.name) chosen.push_back(&item);
+  }
+  if (chosen.empty()) {
+    throw BadInput(std::string("there is no ") + what + " \"" + name +
+                   "\"; `shed_lab list` names them");
+  }
+  return chosen;
+}
+
+// Fails early, before minutes of work.
+void RequireWritable(const std::string& file) {
+  if (file.empty()) return;
+  std::FILE* const opened = std::fopen(file.c_str(), "ab");
+  if (opened == nullptr) throw BadInput("cannot write to \"" + file + "\"");
+  std::fclose(opened);
+}
+
+void Write(const std::string& file, const std::string& text) {
+  if (file.empty()) return;
+  const std::string problem = WriteFile(file, text);
+  if (!problem.empty()) throw BadInput(problem);
+}
+
+unsigned Threads() { return std::max(1u, std::thread::hardware_concurrency()); }
+
+std::vector<Report> RunShowingProgress(const std::vector<Cell>& cells) {
+  const bool terminal = isatty(STDERR_FILENO) != 0;
+  const std::size_t step = terminal ? 1 : std::max<std::size_t>(1, cells.size() / 8);
+  return RunCells(cells, Threads(), [&](std::size_t done, const Report& report) {
+    if (done % step != 0 && done != cells.size()) return;
+    std::fprintf(stderr, "%s[%zu/%zu] %s, %s%s", terminal ? "\r\033[K" : "", done, cells.size(),
+                 report.scenario.c_str(), report.stack.c_str(),
+                 terminal && done != cells.size() ? "" : "\n");
+  });
+}
+
+// The cells that the must-table needs.
+std::vector<Cell> MustCells(const std::vector<std::uint64_t>& seeds) {
+  std::vector<Cell> cells;
+  for (const auto& scenario : Scenarios()) {
+    for (const Stack& stack : Stacks()) {
+      const bool needed =
+          std::any_of(std::begin(kMustTable), std::end(kMustTable), [&](const MustRow& row) {
+            return row.scenario == scenario.name && row.stack == stack.name;
+          });
+      if (!needed) continue;
+      for (const std::uint64_t seed : seeds) cells.push_back({&scenario, &stack, seed});
+    }
+  }
+  return cells;
+}
+
+// Prints the must-table. Returns the exit code.
+int Judge(const std::vector<Report>& reports, const std::vector<std::uint64_t>& seeds) {
+  const std::vector<MustResult> results = HoldAgainst(reports, seeds);
+  PrintResults(stdout, results);
+  const auto failed = std::count_if(results.begin(), results.end(),
+                                    [](const MustResult& result) { return !result.ok; });
+  std::printf("\n%zu requirements, %td fail.\n", results.size(), failed);
+  return failed == 0 ? 0 : kFailed;
+}
+
+struct RunCommand {
+  std::string scenario = "all";
+  std::string stack = "all";
+  std::string seed = "1";
+  std::string json;
+
+  int operator()() const {
+    std::vector<Cell> cells;
+    for (const auto* s : Chosen(Scenarios(), scenario, "scenario")) {
+      for (const Stack* t : Chosen(Stacks(), stack, "stack")) {
+        cells.push_back({s, t, ParseSeed(seed)});
+      }
+    }
+    RequireWritable(json);
+    const std::vector<Report> reports = RunShowingProgress(cells);
+    PrintReports(stdout, reports);
+    Write(json, ToJson(reports));
+    return 0;
+  }
+};
+
+struct MustCommand {
+  std::string seed = "1";
+  std::string seeds;
+  std::string json;
+
+  int operator()() const {
+    const auto chosen = ParseSeeds(seeds.empty() ? std::to_string(ParseSeed(seed)) : seeds);
+    RequireWritable(json);
+    const std::vector<Report> reports = RunShowingProgress(MustCells(chosen));
+    Write(json, ToJson(reports));
+    return Judge(reports, chosen);
+  }
+};
+
+struct LiveCommand {
+  std::string json;
+
+  int operator()() const {
+    RequireWritable(json);
+    const std::vector<Report> reports = RunLive({}, [](const Report& report) {
+      std::fprintf(stderr, "[live] %.0f/s, %s\n", report.Find("target_per_s").value_or(0),
+                   report.stack.c_str());
+    });
+    PrintReports(stdout, reports);
+    Write(json, ToJson(reports));
+    return 0;
+  }
+};
+
+struct DemoCommand {
+  std::string lab_json;
+  std::string live_json;
+
+  int operator()() const {
+    RequireWritable(lab_json);
+    RequireWritable(live_json);
+    std::printf("The lab: a simulated service, the real limiters, seed 1.\n\n");
+    std::fflush(stdout);
+    const std::vector<std::uint64_t> seeds = {1};
+    const std::vector<Report> reports = RunShowingProgress(MustCells(seeds));
+    PrintReports(stdout, reports);
+    std::printf("\nWhat must come out of it:\n\n");
+    const int code = Judge(reports, seeds);
+    Write(lab_json, ToJson(reports));
+    std::printf("\nThe live run: real threads, real time, a deadline of 50 ms.\n\n");
+    std::fflush(stdout);
+    static_cast<void>(LiveCommand{live_json}());
+    return code;
+  }
+};
+
+int List() {
+  std::printf("Scenarios:\n");
+  for (const auto& s : Scenarios()) std::printf("  %-18s %s\n", s.name.c_str(), s.about.c_str());
+  std::printf("Stacks:\n");
+  for (const Stack& s : Stacks()) std::printf("  %-18s %s\n", s.name.c_str(), s.about.c_str());
+  return 0;
+}
+
+int Complain(std::string sentence) {
+  std::replace(sentence.begin(), sentence.end(), '\n', ' ');
+  std::fprintf(stderr, "shed_lab: %s\n", sentence.c_str());
+  return kBadInput;
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app{"The overload lab: what a service does when more is asked of it than it can do."};
+  app.require_subcommand(1);
+
+  RunCommand run;
+  CLI::App* const run_app = app.add_subcommand("run", "Run scenarios under limiter stacks");
+  run_app->add_option("--scenario", run.scenario, "A name, or all")->type_name("NAME");
+  run_app->add_option("--stack", run.stack, "A name, or all")->type_name("NAME");
+  run_app->add_option("--seed", run.seed, "0 to 2^64 - 1; 1 unless given")->type_name("N");
+  run_app->add_option("--json", run.json, "Write the figures to this file")->type_name("FILE");
+
+  CLI::App* const list_app = app.add_subcommand("list", "Name all scenarios and stacks");
+
+  LiveCommand live;
+  CLI::App* const live_app = app.add_subcommand("live", "Real threads in real time, 36 s");
+  live_app->add_option("--json", live.json, "Write the figures to this file")->type_name("FILE");
+
+  MustCommand must;
+  CLI::App* const must_app =
+      app.add_subcommand("must", "Hold the figures against what must come out");
+  must_app->add_option("--seed", must.seed, "One seed; 1 unless given")->type_name("N");
+  must_app->add_option("--seeds", must.seeds, "Several seeds, as in 1-5")
+      ->type_name("A-B")
+      ->excludes("--seed");
+  must_app->add_option("--json", must.json, "Write the figures to this file")->type_name("FILE");
+
+  DemoCommand demo;
+  CLI::App* const demo_app = app.add_subcommand("demo", "must with seed 1, and live");
+  demo_app->add_option("--lab-json", demo.lab_json, "Write the lab's figures to this file")
+      ->type_name("FILE");
+  demo_app->add_option("--live-json", demo.live_json, "Write the live figures to this file")
+      ->type_name("FILE");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help.
+    return Complain(error.what());
+  }
+  try {
+    if (*run_app) return run();
+    if (*list_app) return List();
+    if (*live_app) return live();
+    if (*must_app) return must();
+    if (*demo_app) return demo();
+  } catch (const BadInput& problem) {
+    return Complain(problem.what());
+  }
+  return kBadInput;
+}
+
+}  // namespace
+}  // namespace lab
+
+int main(int argc, char** argv) { return lab::Main(argc, argv); }

@@ -1,0 +1,135 @@
+// What must come out of the lab: one row per requirement. `shed_lab must`, `shed_lab demo` and the
+// tests read this table.
+#ifndef SHED_LAB_MUST_TABLE_H_
+#define SHED_LAB_MUST_TABLE_H_
+
+#include <string_view>
+
+namespace lab {
+
+enum class Is { kAtLeast, kAtMost, kLessThan };
+
+struct MustRow {
+  std::string_view scenario;
+  std::string_view stack;
+  std::string_view figure;  // A field of the report.
+  Is is;
+  double bound;
+};
+
+// clang-format off
+inline constexpr MustRow kMustTable[] = {
+    // The lab does show the collapse, and that a rate cannot see a service that slows down.
+    {"spike", "none", "goodput_min_1s", Is::kAtMost, 100},
+    {"spike", "rate", "goodput_per_s", Is::kAtLeast, 2450},
+    {"degrade", "rate", "goodput_per_s", Is::kAtMost, 50},
+
+    {"spike", "concurrency", "goodput_per_s", Is::kAtLeast, 2550},
+    {"spike", "concurrency", "p99_ms", Is::kAtMost, 12},
+    {"spike", "gradient", "goodput_per_s", Is::kAtLeast, 2550},
+    {"spike", "gradient", "p99_ms", Is::kAtMost, 30},
+    {"spike", "knee", "goodput_per_s", Is::kAtLeast, 2550},
+    {"spike", "knee", "p99_ms", Is::kAtMost, 30},
+    {"spike", "all", "goodput_per_s", Is::kAtLeast, 2550},
+    {"spike", "all", "p99_ms", Is::kAtMost, 30},
+
+    {"degrade", "concurrency", "goodput_per_s", Is::kAtLeast, 780},
+    {"degrade", "concurrency", "goodput_min_1s", Is::kAtLeast, 740},
+    {"degrade", "concurrency", "p99_ms", Is::kAtMost, 60},
+    {"degrade", "concurrency", "goodput_after_share", Is::kAtLeast, 0.98},
+    {"degrade", "knee", "goodput_per_s", Is::kAtLeast, 780},
+    {"degrade", "knee", "goodput_min_1s", Is::kAtLeast, 740},
+    {"degrade", "knee", "p99_ms", Is::kAtMost, 60},
+    {"degrade", "knee", "goodput_after_share", Is::kAtLeast, 0.98},
+    {"degrade", "all", "goodput_per_s", Is::kAtLeast, 780},
+    {"degrade", "all", "goodput_min_1s", Is::kAtLeast, 740},
+    {"degrade", "all", "p99_ms", Is::kAtMost, 60},
+    {"degrade", "all", "goodput_after_share", Is::kAtLeast, 0.98},
+    {"degrade", "gradient", "goodput_per_s", Is::kAtLeast, 780},
+    {"degrade", "gradient", "goodput_min_1s", Is::kAtLeast, 450},
+    {"degrade", "gradient", "p99_ms", Is::kAtMost, 60},
+    {"degrade", "concurrency-bad", "goodput_per_s", Is::kAtMost, 100},
+
+    {"calm-then-degrade", "knee", "goodput_min_1s", Is::kAtLeast, 740},
+    {"calm-then-degrade", "all", "goodput_min_1s", Is::kAtLeast, 740},
+    {"calm-then-degrade", "gradient-envoy", "goodput_min_1s", Is::kLessThan, 500},
+
+    // A baseline that is measured under load would ratchet up: the last minute is held against the
+    // second.
+    {"long-overload", "gradient", "goodput_per_s", Is::kAtLeast, 2550},
+    {"long-overload", "gradient", "p99_ms", Is::kAtMost, 30},
+    {"long-overload", "gradient", "p99_of_reference", Is::kAtMost, 1.3},
+    {"long-overload", "knee", "goodput_per_s", Is::kAtLeast, 2550},
+    {"long-overload", "knee", "p99_ms", Is::kAtMost, 30},
+    {"long-overload", "knee", "p99_of_reference", Is::kAtMost, 1.3},
+    {"long-overload", "all", "goodput_per_s", Is::kAtLeast, 2550},
+    {"long-overload", "all", "p99_ms", Is::kAtMost, 30},
+    {"long-overload", "all", "p99_of_reference", Is::kAtMost, 1.3},
+
+    {"baseline", "gradient", "refused_share", Is::kAtMost, 0.001},
+    {"baseline", "knee", "refused_share", Is::kAtMost, 0.0001},
+    {"baseline", "all", "refused_share", Is::kAtMost, 0.001},
+
+    {"slower-for-good", "knee", "refused_share", Is::kAtMost, 0.005},
+    {"slower-for-good", "knee", "p99_ms", Is::kAtMost, 25},
+    {"slower-for-good", "gradient", "refused_share", Is::kAtMost, 0.005},
+    {"slower-for-good", "gradient", "p99_ms", Is::kAtMost, 25},
+
+    {"bimodal", "knee", "goodput_of_capacity", Is::kAtLeast, 0.90},
+    {"bimodal", "gradient", "goodput_of_capacity", Is::kAtLeast, 0.85},
+
+    {"spike-64", "knee", "goodput_per_s", Is::kAtLeast, 20'400},
+    {"degrade-64", "knee", "goodput_per_s", Is::kAtLeast, 6240},
+    {"degrade-64", "knee", "goodput_min_1s", Is::kAtLeast, 5920},
+    {"long-overload-64", "knee", "p99_ms", Is::kAtMost, 30},
+    {"spike-1", "knee", "goodput_per_s", Is::kAtLeast, 318},
+    {"degrade-1", "knee", "goodput_per_s", Is::kAtLeast, 97},
+    {"degrade-1", "knee", "goodput_min_1s", Is::kAtLeast, 88},
+    {"long-overload-1", "knee", "p99_ms", Is::kAtMost, 90},
+
+    {"noisy-neighbour", "demerit", "quiet_share_worst", Is::kAtLeast, 0.99},
+    {"noisy-neighbour", "concurrency", "quiet_share_best", Is::kLessThan, 0.5},
+    {"noisy-neighbour", "demerit", "loud_back_share", Is::kAtLeast, 1},
+
+    {"brown-out", "none", "reached_of_capacity", Is::kAtLeast, 3.6},
+    {"brown-out", "none", "goodput_of_capacity", Is::kAtMost, 0.82},
+    {"brown-out", "admission", "reached_of_capacity", Is::kAtMost, 2.4},
+    {"brown-out", "admission", "goodput_of_capacity", Is::kAtLeast, 0.88},
+
+    {"outage", "breaker", "reached_share", Is::kAtMost, 0.02},
+    {"outage", "breaker", "normal_after_s", Is::kAtMost, 6},
+
+    // It oscillates: alone in front of one server it is the wrong tool.
+    {"spike", "admission", "weak_seconds", Is::kAtLeast, 2},
+
+    {"fast-failures", "gradient", "refused_share", Is::kAtMost, 0.005},
+    {"fast-failures", "gradient", "limit_factor", Is::kAtMost, 2},
+    {"fast-failures", "knee", "refused_share", Is::kAtMost, 0.005},
+    {"fast-failures", "knee", "limit_factor", Is::kAtMost, 2},
+    {"fast-failures", "all", "refused_share", Is::kAtMost, 0.005},
+    {"fast-failures", "all", "limit_factor", Is::kAtMost, 2},
+
+    {"fast", "gradient", "goodput_of_capacity", Is::kAtLeast, 0.95},
+    {"fast", "knee", "goodput_of_capacity", Is::kAtLeast, 0.95},
+};
+// clang-format on
+
+constexpr bool Holds(const MustRow& row, double value) {
+  switch (row.is) {
+    case Is::kAtLeast:
+      return value >= row.bound;
+    case Is::kAtMost:
+      return value <= row.bound;
+    case Is::kLessThan:
+      return value < row.bound;
+  }
+  return false;
+}
+
+constexpr std::string_view Sign(Is is) {
+  return is == Is::kAtLeast ? ">=" : is == Is::kAtMost ? "<=" : "<";
+}
+
+}  // namespace lab
+
+#endif  // SHED_LAB_MUST_TABLE_H_

@@ -1,0 +1,92 @@
+#include "table.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace lab {
+namespace {
+
+using shed::sim::Report;
+
+int WidthOf(std::string_view title, const std::vector<Report>& reports,
+            std::string Report::*column) {
+  std::size_t width = title.size();
+  for (const Report& report : reports) width = std::max(width, (report.*column).size());
+  return static_cast<int>(width);
+}
+
+double ValueOf(const Report& report, std::string_view figure) {
+  return report.Find(figure).value_or(std::numeric_limits<double>::quiet_NaN());
+}
+
+// Latencies mean something only where there were answers.
+void PrintLatency(std::FILE* out, const Report& report, std::string_view figure) {
+  if (ValueOf(report, "goodput_per_s") > 0) {
+    std::fprintf(out, "  %7.1f", ValueOf(report, figure));
+  } else {
+    std::fprintf(out, "  %7s", "-");
+  }
+}
+
+int Length(std::string_view text) { return static_cast<int>(text.size()); }
+
+}  // namespace
+
+void PrintReports(std::FILE* out, const std::vector<Report>& reports) {
+  const int scenario = WidthOf("scenario", reports, &Report::scenario);
+  const int stack = WidthOf("stack", reports, &Report::stack);
+  std::fprintf(out, "%-*s  %-*s  %7s  %7s  %7s  %7s  %7s  %7s  %7s  %7s\n", scenario, "scenario",
+               stack, "stack", "offered", "goodput", "lowest", "after", "p50 ms", "p99 ms",
+               "refused", "timeout");
+  const std::string* previous = nullptr;
+  for (const Report& report : reports) {
+    if (previous != nullptr && *previous != report.scenario) std::fprintf(out, "\n");
+    previous = &report.scenario;
+    std::fprintf(out, "%-*s  %-*s", scenario, report.scenario.c_str(), stack, report.stack.c_str());
+    for (const char* figure :
+         {"offered_per_s", "goodput_per_s", "goodput_min_1s", "goodput_after_per_s"}) {
+      std::fprintf(out, "  %7.0f", ValueOf(report, figure));
+    }
+    PrintLatency(out, report, "p50_ms");
+    PrintLatency(out, report, "p99_ms");
+    std::fprintf(out, "  %7.0f  %7.0f\n", ValueOf(report, "refused_per_s"),
+                 ValueOf(report, "timeouts_per_s"));
+  }
+  std::fprintf(out,
+               "\nAll per second, during the event without its first 2 s; lowest: its lowest whole "
+               "second; after: the last 15 s of the run.\n");
+}
+
+std::vector<MustResult> HoldAgainst(const std::vector<Report>& reports,
+                                    const std::vector<std::uint64_t>& seeds) {
+  std::vector<MustResult> results;
+  for (const MustRow& row : kMustTable) {
+    for (const std::uint64_t seed : seeds) {
+      const auto found = std::find_if(reports.begin(), reports.end(), [&](const Report& report) {
+        return report.scenario == row.scenario && report.stack == row.stack && report.seed == seed;
+      });
+      MustResult result{&row, seed, std::numeric_limits<double>::quiet_NaN(), false};
+      if (found != reports.end()) result.value = ValueOf(*found, row.figure);
+      result.ok = !std::isnan(result.value) && Holds(row, result.value);
+      results.push_back(result);
+    }
+  }
+  return results;
+}
+
+void PrintResults(std::FILE* out, const std::vector<MustResult>& results) {
+  std::fprintf(out, "%-17s  %-15s  %-19s  %4s  %10s  %10s\n", "scenario", "stack", "figure", "seed",
+               "must be", "is");
+  for (const MustResult& result : results) {
+    const MustRow& row = *result.row;
+    char bound[32];
+    std::snprintf(bound, sizeof bound, "%s %g", Sign(row.is).data(), row.bound);
+    std::fprintf(out, "%-17.*s  %-15.*s  %-19.*s  %4llu  %10s  %10.5g  %s\n", Length(row.scenario),
+                 row.scenario.data(), Length(row.stack), row.stack.data(), Length(row.figure),
+                 row.figure.data(), static_cast<unsigned long long>(result.seed), bound,
+                 result.value, result.ok ? "ok" : "FAILS");
+  }
+}
+
+}  // namespace lab
