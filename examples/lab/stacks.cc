@@ -5,8 +5,15 @@
 #include <memory>
 #include <utility>
 
+#if __has_include("shed/admission_controller.h")
+#include "shed/admission_controller.h"
+#endif
+#include "shed/circuit_breaker.h"
 #include "shed/clock.h"
 #include "shed/concurrency_limiter.h"
+#include "shed/demerit_tracker.h"
+#include "shed/gradient_limiter.h"
+#include "shed/knee_limiter.h"
 #include "shed/limiter.h"
 #include "shed/rate_limiter.h"
 #include "shed/sim/sync.h"
@@ -26,6 +33,10 @@ using SimLimiter = shed::BasicLimiter<ManualClock, SimSync, Policies...>;
 
 using Rate = shed::BasicRateLimiter<SimSync>;
 using Concurrency = shed::BasicConcurrencyLimiter<SimSync>;
+using Gradient = shed::BasicGradientLimiter<SimSync>;
+using Knee = shed::BasicKneeLimiter<SimSync>;
+using Breaker = shed::BasicCircuitBreaker<SimSync>;
+using Demerit = shed::BasicDemeritTracker<SimSync>;
 
 // Reads the limit of policy P out of a limiter.
 template <class P>
@@ -69,12 +80,93 @@ GateFactory ConcurrencyStack(const Scenario& scenario, std::uint64_t) {
 }
 GateFactory ConcurrencyBad(const Scenario&, std::uint64_t) { return ConcurrencyOf(500); }
 
+GateFactory KneeStack(const Scenario&, std::uint64_t seed) {
+  return [seed](const ManualClock& clock, std::uint32_t caller) {
+    return MakeGate<SimLimiter<Knee>>(LimitOf<Knee>{}, clock,
+                                      shed::KneeLimiterOptions{.seed = seed + caller});
+  };
+}
+
+GateFactory GradientOf(shed::GradientLimiterOptions options) {
+  return [options](const ManualClock& clock, std::uint32_t caller) {
+    shed::GradientLimiterOptions own = options;
+    own.seed += caller;
+    return MakeGate<SimLimiter<Gradient>>(LimitOf<Gradient>{}, clock, own);
+  };
+}
+GateFactory GradientStack(const Scenario&, std::uint64_t seed) {
+  return GradientOf({.seed = seed});
+}
+// As Envoy does it: nothing keeps the limit down in calm, and time-outs do not shrink it.
+GateFactory GradientEnvoy(const Scenario&, std::uint64_t seed) {
+  return GradientOf({.percentile = 0.5,
+                     .buffer = 0.25,
+                     .interval = 100ms,
+                     .min_limit = 3,
+                     .max_limit = 1000,
+                     .app_limited_guard = false,
+                     .baseline = shed::GradientBaseline::kProbe,
+                     .probe_limit = 3,
+                     .overload_shrink = 0,
+                     .seed = seed});
+}
+
+#if __has_include("shed/admission_controller.h")
+using Admission = shed::BasicAdmissionController<SimSync>;
+GateFactory AdmissionStack(const Scenario&, std::uint64_t seed) {
+  return [seed](const ManualClock& clock, std::uint32_t caller) {
+    return MakeGate<SimLimiter<Admission>>(NoLimit{}, clock,
+                                           shed::AdmissionControllerOptions{.seed = seed + caller});
+  };
+}
+#endif
+
+GateFactory BreakerStack(const Scenario&, std::uint64_t seed) {
+  return [seed](const ManualClock& clock, std::uint32_t caller) {
+    return MakeGate<SimLimiter<Breaker>>(NoLimit{}, clock,
+                                         shed::CircuitBreakerOptions{.seed = seed + caller});
+  };
+}
+
+// A budget that is the service's capacity where that is known, else the default.
+shed::DemeritTrackerOptions DemeritOptions(const Scenario& scenario, std::uint64_t seed) {
+  shed::DemeritTrackerOptions options{.seed = seed};
+  if (scenario.budget != 0) options.budget = scenario.budget;
+  return options;
+}
+GateFactory DemeritStack(const Scenario& scenario, std::uint64_t seed) {
+  return [options = DemeritOptions(scenario, seed)](const ManualClock& clock, std::uint32_t) {
+    return MakeGate<SimLimiter<Demerit>>(NoLimit{}, clock, options);
+  };
+}
+
+// What refuses for the caller's sake first, what holds the service's permits last. Where the size
+// of the service is unknown the tracker's budget is as much as the KneeLimiter may ever admit:
+// then it holds nobody back by itself, and learns who asks too much from what is refused behind it.
+GateFactory All(const Scenario& scenario, std::uint64_t seed) {
+  const shed::KneeLimiterOptions knee{.seed = seed};
+  shed::DemeritTrackerOptions demerit = DemeritOptions(scenario, seed);
+  if (scenario.budget == 0) demerit.budget = knee.max_limit;
+  return [=](const ManualClock& clock, std::uint32_t) {
+    return MakeGate<SimLimiter<Demerit, Breaker, Knee>>(
+        LimitOf<Knee>{}, clock, demerit, shed::CircuitBreakerOptions{.seed = seed}, knee);
+  };
+}
+
 std::vector<Stack> MakeAll() {
   return {
-      {"none", "no limiter", None},
-      {"rate", "RateLimiter, 2500/s, burst 250", RateStack},
-      {"concurrency", "ConcurrencyLimiter, 16 (noisy-neighbour: 40)", ConcurrencyStack},
-      {"concurrency-bad", "ConcurrencyLimiter, 500: badly set", ConcurrencyBad},
+    {"none", "no limiter", None}, {"rate", "RateLimiter, 2500/s, burst 250", RateStack},
+        {"concurrency", "ConcurrencyLimiter, 16 (noisy-neighbour: 40)", ConcurrencyStack},
+        {"concurrency-bad", "ConcurrencyLimiter, 500: badly set", ConcurrencyBad},
+        {"knee", "KneeLimiter, all defaults", KneeStack},
+        {"gradient", "GradientLimiter, all defaults", GradientStack},
+        {"gradient-envoy", "GradientLimiter, set as Envoy's: no app-limited guard", GradientEnvoy},
+#if __has_include("shed/admission_controller.h")
+        {"admission", "AdmissionController, all defaults", AdmissionStack},
+#endif
+        {"breaker", "CircuitBreaker, all defaults", BreakerStack},
+        {"demerit", "DemeritTracker, defaults (noisy-neighbour: budget 40)", DemeritStack},
+        {"all", "DemeritTracker, CircuitBreaker, KneeLimiter", All},
   };
 }
 
