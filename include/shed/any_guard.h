@@ -4,13 +4,14 @@
 #define SHED_ANY_GUARD_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <new>
-#include <optional>
-#include <type_traits>
 #include <utility>
 
 #include "shed/guard.h"
+#include "shed/outcome.h"
+#include "shed/time.h"
 #include "shed/verdict.h"
 
 namespace shed {
@@ -48,6 +49,9 @@ class [[nodiscard]] AnyGuard {
   Duration wait() const noexcept {
     return calls_ != nullptr ? calls_->wait(storage_) : Duration::zero();
   }
+  TimePoint started() const noexcept {
+    return calls_ != nullptr ? calls_->started(storage_) : TimePoint();
+  }
   Rejection rejection() const noexcept {
     return calls_ != nullptr ? calls_->rejection(storage_) : Rejection(0, "", Verdict::Admit());
   }
@@ -65,6 +69,7 @@ class [[nodiscard]] AnyGuard {
   struct Calls {
     bool (*admitted)(const std::byte*) noexcept;
     Duration (*wait)(const std::byte*) noexcept;
+    TimePoint (*started)(const std::byte*) noexcept;
     Rejection (*rejection)(const std::byte*) noexcept;
     void (*complete)(std::byte*, Outcome) noexcept;
     void (*note)(std::byte*, Outcome) noexcept;
@@ -85,6 +90,7 @@ class [[nodiscard]] AnyGuard {
   static constexpr Calls kCallsOf = {
       [](const std::byte* at) noexcept { return static_cast<bool>(As<Guard>(at)); },
       [](const std::byte* at) noexcept { return As<Guard>(at).wait(); },
+      [](const std::byte* at) noexcept { return As<Guard>(at).started(); },
       [](const std::byte* at) noexcept { return As<Guard>(at).rejection(); },
       [](std::byte* at, Outcome outcome) noexcept { As<Guard>(at).Complete(outcome); },
       [](std::byte* at, Outcome outcome) noexcept { As<Guard>(at).Note(outcome); },

@@ -128,6 +128,8 @@ class [[nodiscard]] AdmissionGuard {
   void End(Outcome outcome) noexcept {
     Limiter* const limiter = std::exchange(limiter_, nullptr);
     const State state = std::exchange(state_, State::kEnded);
+    // A value cast from outside the four becomes kIgnored here, so that policies see only the four.
+    outcome = static_cast<Outcome>(IndexOf(outcome));
     if (state == State::kAdmitted) {
       limiter->CompleteAdmitted(tickets_, {.started = started_, .outcome = outcome, .cost = cost_});
     }

@@ -1,9 +1,12 @@
 // The facade: policies composed at compile time, asked in order, undone last first.
 //
-//   shed::Limiter<shed::RateLimiter, shed::ConcurrencyLimiter> limiter({.rate = 500}, {.limit =
-//   32}); auto guard = limiter.TryAdmit({.caller = user}); if (!guard) return
-//   Refuse(guard.rejection()); Reply reply = Handle(request); guard.Complete(reply.ok() ?
-//   shed::Outcome::kSuccess : shed::Outcome::kFailure);
+//   shed::Limiter<shed::RateLimiter, shed::ConcurrencyLimiter> limiter(
+//       {.rate = 500}, {.limit = 32});
+//
+//   auto guard = limiter.TryAdmit({.caller = user});
+//   if (!guard) return Refuse(guard.rejection());
+//   Reply reply = Handle(request);
+//   guard.Complete(reply.ok() ? shed::Outcome::kSuccess : shed::Outcome::kFailure);
 //
 // The order matters. At the first refusal the policies that had admitted the call get Cancel, last
 // first, and are as if it had never come; those behind are not asked. So put what is cheap and what
@@ -186,10 +189,12 @@ class BasicLimiter {
       guard.started_ = Now();
       return;
     }
-    if (request.max_wait > Duration::zero()) [[unlikely]] {
+    // Policies see a wait that they may use as it is: never negative, never past the time left.
+    if (request.max_wait != Duration::zero()) [[unlikely]] {
       Request bounded = request;
-      bounded.max_wait = kHolds ? Duration::zero()
-                                : std::clamp(request.time_left, Duration::zero(), request.max_wait);
+      bounded.max_wait =
+          kHolds ? Duration::zero()
+                 : std::max(std::min(request.time_left, request.max_wait), Duration::zero());
       Ask(bounded, guard);
       return;
     }
@@ -241,6 +246,11 @@ class BasicLimiter {
     if constexpr (kTimedCompletion) completion.now = Now();
     Events events;
     CompleteFrom<kPolicyCount>(tickets, completion, events);
+    if constexpr (!kTimedCompletion) {
+      // Nobody asked for the time, but an event has one.
+      if (!events.empty() && observer_ != nullptr) [[unlikely]]
+        completion.now = Now();
+    }
     Deliver(events, completion.now);
   }
   template <std::size_t I>

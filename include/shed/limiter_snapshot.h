@@ -70,7 +70,9 @@ struct LimiterSnapshot {
     }
     return sum;
   }
+  // What all of them refused for one reason; 0 for a value cast from outside the enumeration.
   std::uint64_t RefusedFor(Reason reason) const noexcept {
+    if (static_cast<std::size_t>(reason) >= kReasonCount) return 0;
     std::uint64_t sum = 0;
     for (const auto& by_reason : refused) {
       for (const std::uint64_t n : by_reason[static_cast<std::size_t>(reason)]) sum += n;

@@ -8,10 +8,10 @@
 // and, as far as it needs them,
 //
 //   Options      an aggregate with defaults and `constexpr std::string_view Problem() const`; the
-//                policy is then built as P(const Options&)
+//                policy is then built as P(const Options&). One without is given to the limiter
+//                itself, which copies it
 //   Hot          a struct of the words that every call changes, at most 16 bytes; the policy is
-//   then
-//                built as P(const Options&, Hot&), and the limiter lays the Hots of all its
+//                built as P(const Options&, Hot&) then, and the limiter lays the Hots of all its
 //                policies side by side in one cache line
 //   Ticket       what one admission must remember; value-initialised before Admit. A policy without
 //                one has no Ticket& in its Admit

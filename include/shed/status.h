@@ -135,7 +135,7 @@ const absl::Status& StatusOf(const absl::StatusOr<T>& result) {
 
 template <class Result, class FallBack>
 Result FallBackOr(FallBack& fall_back, const Rejection* rejection, Result otherwise) {
-  if constexpr (std::is_same_v<FallBack, NoFallBack>) {
+  if constexpr (std::is_same_v<std::remove_cv_t<FallBack>, NoFallBack>) {
     static_cast<void>(fall_back);
     static_cast<void>(rejection);
     return otherwise;

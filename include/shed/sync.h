@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <type_traits>
 
 #include "shed/internal/annotations.h"
 
@@ -83,12 +84,22 @@ struct NoSync {
     }
     T fetch_add(T value, std::memory_order = std::memory_order_seq_cst) noexcept {
       const T old = value_;
-      value_ = static_cast<T>(value_ + value);
+      if constexpr (std::is_integral_v<T>) {  // Wraps, as std::atomic does.
+        using Unsigned = std::make_unsigned_t<T>;
+        value_ = static_cast<T>(static_cast<Unsigned>(old) + static_cast<Unsigned>(value));
+      } else {
+        value_ = old + value;
+      }
       return old;
     }
     T fetch_sub(T value, std::memory_order = std::memory_order_seq_cst) noexcept {
       const T old = value_;
-      value_ = static_cast<T>(value_ - value);
+      if constexpr (std::is_integral_v<T>) {  // Wraps, as std::atomic does.
+        using Unsigned = std::make_unsigned_t<T>;
+        value_ = static_cast<T>(static_cast<Unsigned>(old) - static_cast<Unsigned>(value));
+      } else {
+        value_ = old - value;
+      }
       return old;
     }
     T fetch_or(T value, std::memory_order = std::memory_order_seq_cst) noexcept {

@@ -2,6 +2,7 @@
 #ifndef SHED_INTERNAL_CHECK_POLICY_H_
 #define SHED_INTERNAL_CHECK_POLICY_H_
 
+#include <concepts>
 #include <cstddef>
 
 #include "shed/policy.h"
@@ -54,6 +55,10 @@ struct CheckPolicy {
   static_assert(OptionsAreValidated(),
                 "shed: a policy's Options must be a copyable aggregate with `constexpr "
                 "std::string_view Problem() const`, \"\" or a sentence that names the bad field");
+
+  static_assert(HasOptions<P> || std::copy_constructible<P>,
+                "shed: a policy without Options is copied into the limiter; one that cannot be "
+                "copied needs Options, and is built as P(const Options&)");
 
   static consteval bool HotFits() {
     if constexpr (HasHot<P>) {
