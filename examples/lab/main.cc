@@ -122,6 +122,14 @@ std::vector<Cell> MustCells(const std::vector<std::uint64_t>& seeds) {
   return cells;
 }
 
+void PrintLab(const std::vector<Report>& reports) {
+  PrintReports(stdout, reports);
+  std::printf(
+      "\nCalls per second, during the event without its first 2 s; lowest: the lowest whole second "
+      "of\nthe event; after: the last 15 s of the run; p50, p99: of the answers that came in "
+      "time.\n");
+}
+
 // Prints the must-table. Returns the exit code.
 int Judge(const std::vector<Report>& reports, const std::vector<std::uint64_t>& seeds) {
   const std::vector<MustResult> results = HoldAgainst(reports, seeds);
@@ -147,7 +155,7 @@ struct RunCommand {
     }
     RequireWritable(json);
     const std::vector<Report> reports = RunShowingProgress(cells);
-    PrintReports(stdout, reports);
+    PrintLab(reports);
     Write(json, ToJson(reports));
     return 0;
   }
@@ -177,6 +185,8 @@ struct LiveCommand {
                    report.stack.c_str());
     });
     PrintReports(stdout, reports);
+    std::printf("\nCalls per second, in all 3 s of each run. The workers can do %.0f.\n",
+                reports.front().Find("capacity_per_s").value_or(0));
     Write(json, ToJson(reports));
     return 0;
   }
@@ -193,7 +203,7 @@ struct DemoCommand {
     std::fflush(stdout);
     const std::vector<std::uint64_t> seeds = {1};
     const std::vector<Report> reports = RunShowingProgress(MustCells(seeds));
-    PrintReports(stdout, reports);
+    PrintLab(reports);
     std::printf("\nWhat must come out of it:\n\n");
     const int code = Judge(reports, seeds);
     Write(lab_json, ToJson(reports));

@@ -39,10 +39,13 @@ void PrintReports(std::FILE* out, const std::vector<Report>& reports) {
   std::fprintf(out, "%-*s  %-*s  %7s  %7s  %7s  %7s  %7s  %7s  %7s  %7s\n", scenario, "scenario",
                stack, "stack", "offered", "goodput", "lowest", "after", "p50 ms", "p99 ms",
                "refused", "timeout");
-  const std::string* previous = nullptr;
+  const Report* previous = nullptr;
   for (const Report& report : reports) {
-    if (previous != nullptr && *previous != report.scenario) std::fprintf(out, "\n");
-    previous = &report.scenario;
+    const bool new_group =
+        previous != nullptr && (previous->scenario != report.scenario ||
+                                previous->Find("target_per_s") != report.Find("target_per_s"));
+    if (new_group) std::fprintf(out, "\n");
+    previous = &report;
     std::fprintf(out, "%-*s  %-*s", scenario, report.scenario.c_str(), stack, report.stack.c_str());
     for (const char* figure :
          {"offered_per_s", "goodput_per_s", "goodput_min_1s", "goodput_after_per_s"}) {
@@ -53,9 +56,6 @@ void PrintReports(std::FILE* out, const std::vector<Report>& reports) {
     std::fprintf(out, "  %7.0f  %7.0f\n", ValueOf(report, "refused_per_s"),
                  ValueOf(report, "timeouts_per_s"));
   }
-  std::fprintf(out,
-               "\nAll per second, during the event without its first 2 s; lowest: its lowest whole "
-               "second; after: the last 15 s of the run.\n");
 }
 
 std::vector<MustResult> HoldAgainst(const std::vector<Report>& reports,
