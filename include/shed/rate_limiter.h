@@ -132,9 +132,9 @@ class BasicRateLimiter {
     return {.full_at = next, .due = next - burst_ticks};
   }
 
-  // Refuses with Reason::kRate and the exact time until the same call would be admitted if nobody
-  // else asks; with kCostTooLarge and no hint where the cost is above the burst. A request with
-  // `max_wait` is admitted with a wait up to that (a reservation), as far as 2^59 ticks ahead.
+  // Refuses with Reason::kRate and the exact time until the same call would be admitted at once if
+  // nobody else asks; with kCostTooLarge and no hint where the cost is above the burst. A request
+  // with `max_wait` is admitted with a wait up to that (a reservation), as far as 2^59 ticks ahead.
   Verdict Admit(const Request& request, TimePoint now, Ticket& ticket) noexcept {
     const std::uint64_t cost = std::max<std::uint64_t>(request.cost, 1);
     if (cost > static_cast<std::uint64_t>(burst_)) {
@@ -166,8 +166,8 @@ class BasicRateLimiter {
     GiveBack(ticket.units);
     ticket.units = 0;
   }
-  // What was admitted stays paid.
-  void Complete(Ticket&, Outcome) noexcept {}
+  // What was admitted stays paid: a ticket that has ended gives nothing back.
+  void Complete(Ticket& ticket, Outcome) noexcept { ticket.units = 0; }
 
   // Settles the call at `units` (0 is none): the difference to what was paid so far is taken from
   // the bucket, below zero if need be (as far as 2^59 ticks), or given back.
@@ -180,7 +180,9 @@ class BasicRateLimiter {
     }
     std::uint64_t seen = hot_.word.load(std::memory_order_acquire);
     for (;;) {
-      const std::int64_t base = std::max(FullAt(seen), SinceAnchor(seen, now).ticks);
+      // First: it may open an epoch, and reload `seen`.
+      const Since since = SinceAnchor(seen, now);
+      const std::int64_t base = std::max(FullAt(seen), since.ticks);
       const std::int64_t room = std::max<std::int64_t>(kMaxFullAt - base, 0);
       const std::uint64_t most = static_cast<std::uint64_t>(room / ticks_.ticks_per_unit);
       const auto more = static_cast<std::int64_t>(std::min(units - paid, most));
@@ -260,8 +262,10 @@ class BasicRateLimiter {
     std::uint64_t word = hot_.word.load(std::memory_order_acquire);
     if (Epoch(word) != Epoch(seen)) return;  // Another thread did.
     const std::int64_t old_anchor = anchors_[Epoch(word)].load(std::memory_order_relaxed);
-    const std::int64_t anchor =
-        SaturatingAdd(now.time_since_epoch().count(), -(kBehindTicks / ticks_.ticks_per_ns));
+    const std::int64_t at = now.time_since_epoch().count();
+    // Sixteen others did while this thread stood still: an anchor set back would overflow the word.
+    if (internal::Int128{at} - old_anchor <= epoch_ns_) return;
+    const std::int64_t anchor = SaturatingAdd(at, -(kBehindTicks / ticks_.ticks_per_ns));
     const internal::Int128 moved = (internal::Int128{anchor} - old_anchor) * ticks_.ticks_per_ns;
     const std::size_t next = (Epoch(word) + 1) % kEpochs;
     anchors_[next].store(anchor, std::memory_order_relaxed);
@@ -286,7 +290,9 @@ class BasicRateLimiter {
 
   void GiveBack(std::int64_t units) noexcept {
     if (units == 0) return;
-    const std::int64_t ticks = units * ticks_.ticks_per_unit;
+    std::int64_t ticks = 0;
+    // A ticket charged up for long may have paid more than the word holds: that fills the bucket.
+    if (__builtin_mul_overflow(units, ticks_.ticks_per_unit, &ticks)) ticks = kMaxFullAt;
     std::uint64_t seen = hot_.word.load(std::memory_order_acquire);
     // A bucket that is full since the anchor is as full as can be told: no lower than 0.
     while (!Exchange(seen, std::max<std::int64_t>(FullAt(seen) - ticks, 0))) {

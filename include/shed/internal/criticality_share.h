@@ -26,13 +26,14 @@ constexpr std::string_view UsableProblem(const UsableShares& usable) noexcept {
   return usable.back() > 0.0 ? "" : "usable: want the share of kCriticalPlus above 0";
 }
 
-// The shares as whole millionths: 0.29 of 100 is 29 then, and not the 28 that floor() makes of
-// 28.999999999999996.
+// The shares to the nearest millionth: 0.29 of 100 is 29 then, and not the 28 that floor() makes of
+// 28.999999999999996. A share above 0 is at least one millionth, or it would shut its class out.
 class CriticalityShare {
  public:
   constexpr explicit CriticalityShare(const UsableShares& usable) noexcept {
     for (std::size_t i = 0; i < usable.size(); ++i) {
-      millionths_[i] = static_cast<std::uint32_t>(usable[i] * kMillion + 0.5);
+      const auto nearest = static_cast<std::uint32_t>(usable[i] * kMillion + 0.5);
+      millionths_[i] = nearest == 0 && usable[i] > 0.0 ? 1 : nearest;
     }
   }
 

@@ -1,0 +1,541 @@
+// RateLimiter against an exact oracle: millions of random operations at rates from one per day to
+// 2'000'000'000 per second, and no answer differs by a call or a nanosecond.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "shed/clock.h"
+#include "shed/rate_limiter.h"
+#include "shed/solo.h"
+#include "shed/sync.h"
+
+namespace shed {
+namespace {
+
+using namespace std::chrono_literals;
+
+__extension__ using Wide = __int128;
+using Rng = std::mt19937_64;
+
+constexpr Duration kYears100 = 24h * 36525;
+// Where a run starts; a jump of 100 years, and a lag, fit on either side.
+constexpr std::int64_t kLatestStart = std::int64_t{1} << 62;
+constexpr std::int64_t kEarliestStart =
+    std::numeric_limits<std::int64_t>::min() + (std::int64_t{1} << 57);
+
+// Uniform in [low, high].
+std::int64_t Between(Rng& rng, std::int64_t low, std::int64_t high) {
+  return std::uniform_int_distribution<std::int64_t>(low, high)(rng);
+}
+// Spread over the orders of magnitude from 0 to `high`.
+std::int64_t AnyScale(Rng& rng, std::int64_t high) {
+  if (high <= 0) return 0;
+  const int bits = 64 - __builtin_clzll(static_cast<unsigned long long>(high));
+  const std::int64_t top = (std::int64_t{1} << (Between(rng, 1, bits) - 1)) * 2 - 1;
+  return Between(rng, 0, std::min(top, high));
+}
+
+// The oracle: a bucket that holds a rational number of units, kept as a line. At `at_` it held
+// `held_ / per` units; a nanosecond later it holds rate/per more. No greatest common divisor, no
+// ticks, no epochs, nothing rounded: every figure is a whole number of 1/per units in 128 bits.
+class Bucket {
+ public:
+  explicit Bucket(const RateLimiterOptions& o)
+      : rate_(o.rate), per_(o.per.count()), top_(Wide{o.burst} * per_), burst_(o.burst) {}
+
+  struct Answer {
+    bool too_large = false;
+    Wide wait = 0;  // Nanoseconds until the cost is there; 0 is now.
+  };
+  Answer Look(std::int64_t now, std::uint64_t cost) const {
+    cost = std::max<std::uint64_t>(cost, 1);
+    if (cost > static_cast<std::uint64_t>(burst_)) return {.too_large = true};
+    const Wide lacks = Wide{cost} * per_ - Held(now);
+    if (lacks <= 0) return {};
+    const Wide wait = lacks / rate_ + (lacks % rate_ != 0 ? 1 : 0);
+    return {.wait = wait};
+  }
+  // Takes units that are there, or will be.
+  void Take(std::int64_t now, std::int64_t units) {
+    held_ = Held(now) - Wide{units} * per_;
+    at_ = now;
+  }
+  void GiveBack(std::int64_t units) { held_ += Wide{units} * per_; }
+  std::int64_t Available(std::int64_t now) const {
+    return static_cast<std::int64_t>(std::max<Wide>(Held(now), 0) / per_);
+  }
+  Wide FullIn(std::int64_t now) const { return (top_ - Held(now) + rate_ - 1) / rate_; }
+
+ private:
+  // In 1/per units. Before `at_` the line goes down: an older time finds less, never more.
+  Wide Held(std::int64_t now) const { return std::min(top_, held_ + (Wide{now} - at_) * rate_); }
+
+  const std::int64_t rate_;
+  const std::int64_t per_;
+  const Wide top_;
+  const std::int64_t burst_;
+  Wide held_ = Wide{1} << 120;  // Full since the beginning of time.
+  std::int64_t at_ = 0;
+};
+
+std::int64_t TicksPerNano(const RateLimiterOptions& o) {
+  std::int64_t a = o.rate;
+  std::int64_t b = o.per.count();
+  while (b != 0) {
+    a %= b;
+    std::swap(a, b);
+  }
+  return o.rate / a;
+}
+
+std::vector<RateLimiterOptions> Rates() {
+  constexpr Duration kDay = 24h;
+  return {
+      {.rate = 1, .per = kDay, .burst = 1},
+      {.rate = 1, .per = kDay, .burst = 3335},
+      {.rate = 7, .per = 366 * kDay, .burst = 9},
+      {.rate = 1, .per = 1h, .burst = 2},
+      {.rate = 10, .per = 13s, .burst = 5},
+      {.rate = 5, .burst = 1},
+      {.rate = 1000, .burst = 100},
+      {.rate = 1500, .burst = 10},
+      {.rate = 999'983, .burst = 1000},
+      {.rate = 1'000'000'007, .per = 999'999'937ns, .burst = 288'230'000},
+      {.rate = 1'999'999'993, .burst = 1},
+      {.rate = 1'999'999'993, .burst = 50'000},
+      {.rate = 1'999'999'993, .burst = 288'230'376},
+      {.rate = 2'000'000'000, .burst = 100},
+      {.rate = 2'000'000'000, .per = 1ns, .burst = std::int64_t{1} << 58},
+      {.rate = 1, .per = 1ns, .burst = 1},
+      {.rate = 3, .per = 7ns, .burst = 1'000'000},
+  };
+}
+
+// One random run of a limiter beside its oracle.
+template <class Limiter>
+class Run {
+ public:
+  Run(const RateLimiterOptions& options, std::uint64_t seed)
+      : options_(options),
+        rng_(seed),
+        ticks_per_nano_(TicksPerNano(options)),
+        // The documented bound, in whole nanoseconds.
+        longest_lag_((std::int64_t{1} << 56) / ticks_per_nano_),
+        longest_wait_((std::int64_t{1} << 57) / ticks_per_nano_),
+        unit_ns_(std::max<std::int64_t>(options.per.count() / options.rate, 1)) {}
+
+  void Operate(int operations) {
+    latest_ = Between(rng_, kEarliestStart, kLatestStart);
+    Solo<Limiter> limiter(options_);
+    Bucket bucket(options_);
+    std::vector<Held> held;
+    for (int i = 0; i < operations; ++i) {
+      MoveClock();
+      const std::int64_t now = latest_ - Lag();
+      switch (Between(rng_, 0, 9)) {
+        case 0:
+          EndOne(limiter, bucket, held, now);
+          break;
+        case 1:
+          ChargeOne(limiter, bucket, held, now);
+          break;
+        case 2:
+          ReadBoth(limiter, bucket, now);
+          break;
+        default:
+          AskBoth(limiter, bucket, held, now);
+      }
+      if (::testing::Test::HasFatalFailure()) return;
+    }
+  }
+
+  int admitted() const { return admitted_; }
+  int refused() const { return refused_; }
+
+ private:
+  struct Held {
+    typename Limiter::Ticket ticket;
+    std::int64_t units = 0;
+  };
+
+  void MoveClock() {
+    std::int64_t step = 0;
+    switch (Between(rng_, 0, 19)) {
+      case 0:
+        step = 1;
+        break;
+      case 1:
+      case 2:
+        step = AnyScale(rng_, longest_lag_);
+        break;
+      case 3:
+      case 4:
+      case 5:
+        step = AnyScale(rng_, 3 * unit_ns_);
+        break;
+      case 6:
+        if (Between(rng_, 0, 99) == 0) step = kYears100.count();
+        break;
+      case 7:
+        if (Between(rng_, 0, 9) == 0) step = AnyScale(rng_, 16 * longest_lag_);
+        break;
+      case 8:
+      case 9:  // Exactly when the last refused call is due, or a nanosecond before.
+        if (due_ > latest_ && due_ < SaturatingAdd(latest_, std::int64_t{1} << 60)) {
+          step = due_ - latest_ - Between(rng_, 0, 1);
+        }
+        break;
+      default:  // It stands.
+        break;
+    }
+    if (latest_ > kLatestStart) return;  // The end of the timeline is near: it stands.
+    latest_ += step;
+  }
+  std::int64_t Lag() {
+    if (Between(rng_, 0, 2) != 0) return 0;
+    return Between(rng_, 0, 19) == 0 ? longest_lag_ : AnyScale(rng_, longest_lag_);
+  }
+  std::uint64_t Cost() {
+    const auto burst = static_cast<std::uint64_t>(options_.burst);
+    switch (Between(rng_, 0, 15)) {
+      case 0:
+        return 0;
+      case 1:
+        return burst;
+      case 2:
+        return burst + 1;
+      case 3:
+        return std::numeric_limits<std::uint64_t>::max() -
+               static_cast<std::uint64_t>(AnyScale(rng_, 1000));
+      case 4:
+      case 5:
+        return static_cast<std::uint64_t>(Between(rng_, 0, options_.burst));
+      case 6:
+      case 7:
+      case 8:
+        return static_cast<std::uint64_t>(AnyScale(rng_, options_.burst));
+      default:
+        return 1;
+    }
+  }
+
+  void AskBoth(Solo<Limiter>& limiter, Bucket& bucket, std::vector<Held>& held, std::int64_t now) {
+    const std::uint64_t cost = Cost();
+    const std::int64_t max_wait =
+        Between(rng_, 0, 5) == 0 ? AnyScale(rng_, longest_wait_) : -Between(rng_, 0, 1);
+    const Bucket::Answer right = bucket.Look(now, cost);
+    Held mine;
+    const Verdict verdict = limiter.Admit({.cost = cost, .max_wait = Duration(max_wait)},
+                                          TimePoint(Duration(now)), mine.ticket);
+    if (right.too_large) {
+      ASSERT_EQ(verdict.reason(), Reason::kCostTooLarge);
+      ASSERT_FALSE(verdict.retry_after().has_value());
+      return;
+    }
+    const bool admit = right.wait <= std::max<std::int64_t>(max_wait, 0);
+    ASSERT_EQ(verdict.admitted(), admit)
+        << "cost " << cost << " now " << now << " latest " << latest_;
+    if (!admit) {
+      ASSERT_EQ(verdict.reason(), Reason::kRate);
+      ASSERT_TRUE(Wide{verdict.retry_after()->count()} == right.wait)
+          << verdict.retry_after()->count();
+      due_ = SaturatingAdd(now, verdict.retry_after()->count());
+      ++refused_;
+      return;
+    }
+    ASSERT_TRUE(Wide{verdict.wait().count()} == right.wait) << verdict.wait().count();
+    mine.units = static_cast<std::int64_t>(std::max<std::uint64_t>(cost, 1));
+    bucket.Take(now, mine.units);
+    ++admitted_;
+    if (held.size() < 20) held.push_back(mine);
+  }
+  void EndOne(Solo<Limiter>& limiter, Bucket& bucket, std::vector<Held>& held, std::int64_t now) {
+    if (held.empty()) return;
+    const std::size_t i = static_cast<std::size_t>(Between(rng_, 0, std::ssize(held) - 1));
+    if (Between(rng_, 0, 1) == 0) {
+      limiter.Complete(held[i].ticket, Outcome::kSuccess);
+    } else {
+      limiter.Cancel(held[i].ticket, Verdict::Refuse(Reason::kConcurrency),
+                     TimePoint(Duration(now)));
+      bucket.GiveBack(held[i].units);
+    }
+    held.erase(held.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  void ChargeOne(Solo<Limiter>& limiter, Bucket& bucket, std::vector<Held>& held,
+                 std::int64_t now) {
+    if (held.empty()) return;
+    Held& one = held[static_cast<std::size_t>(Between(rng_, 0, std::ssize(held) - 1))];
+    // As far above what was paid as a call may cost, and only while little is owed: debts above
+    // 2^59 ticks are cut.
+    std::int64_t units = Between(rng_, 0, 2) == 0 ? 0 : AnyScale(rng_, 2 * one.units);
+    if (bucket.FullIn(now) > 2 * longest_lag_) units = std::min(units, one.units);
+    limiter.Charge(one.ticket, static_cast<std::uint64_t>(units), TimePoint(Duration(now)));
+    if (units > one.units) {
+      bucket.Take(now, units - one.units);
+    } else {
+      bucket.GiveBack(one.units - units);
+    }
+    one.units = units;
+  }
+  void ReadBoth(const Solo<Limiter>& limiter, const Bucket& bucket, std::int64_t now) {
+    const auto snapshot = limiter.Read(TimePoint(Duration(now)));
+    ASSERT_EQ(snapshot.available, bucket.Available(now)) << "now " << now;
+    ASSERT_TRUE(Wide{snapshot.full_in.count()} == bucket.FullIn(now)) << snapshot.full_in.count();
+  }
+
+  const RateLimiterOptions options_;
+  Rng rng_;
+  const std::int64_t ticks_per_nano_;
+  const std::int64_t longest_lag_;
+  const std::int64_t longest_wait_;
+  const std::int64_t unit_ns_;
+  std::int64_t latest_ = 0;
+  std::int64_t due_ = 0;
+  int admitted_ = 0;
+  int refused_ = 0;
+};
+
+template <class Limiter>
+class RateLimiterPropertyTest : public ::testing::Test {};
+using Limiters = ::testing::Types<RateLimiter, BasicRateLimiter<NoSync>>;
+struct SyncName {
+  template <class Limiter>
+  static std::string GetName(int) {
+    return std::is_same_v<Limiter, RateLimiter> ? "StdSync" : "NoSync";
+  }
+};
+TYPED_TEST_SUITE(RateLimiterPropertyTest, Limiters, SyncName);
+
+// 17 rates, 3 seeds, 25 limiters of 1000 operations each: 1.3 million, for each Sync.
+TYPED_TEST(RateLimiterPropertyTest, AgreesWithTheExactOracle) {
+  for (const RateLimiterOptions& options : Rates()) {
+    ASSERT_EQ(options.Problem(), "");
+    for (const std::uint64_t seed : {1, 2, 3}) {
+      SCOPED_TRACE(testing::Message() << options.rate << " per " << options.per.count()
+                                      << " ns, burst " << options.burst << ", seed " << seed);
+      Run<TypeParam> run(options, seed);
+      for (int i = 0; i < 25; ++i) {
+        run.Operate(1000);
+        if (this->HasFatalFailure()) return;
+      }
+      // The run is worth something only if both answers are common.
+      EXPECT_GT(run.admitted(), 1000);
+      EXPECT_GT(run.refused(), 1000);
+    }
+  }
+}
+
+// The most that any span of a sequence of calls had too much, in an accounting of its own: the
+// largest, over all spans that end now, of what was admitted in it, less what was given back in it
+// and what the rate allows for its length.
+class Spans {
+ public:
+  Spans(const RateLimiterOptions& o, std::int64_t start)
+      : last_(start), rate_(o.rate), per_(o.per.count()), burst_(Wide{o.burst} * per_) {}
+  void Add(std::int64_t now, std::int64_t units) {
+    worst_ = std::max<Wide>(worst_ - (Wide{now} - last_) * rate_, 0) + Wide{units} * per_;
+    last_ = now;
+  }
+  bool Exceeded() const { return worst_ > burst_; }
+
+ private:
+  std::int64_t last_;
+  const std::int64_t rate_;
+  const std::int64_t per_;
+  const Wide burst_;
+  Wide worst_ = 0;
+};
+
+// In no span of time, whatever was cancelled when, is more admitted than the burst and what the
+// rate adds. Greedy: the cost is often just what the bucket has left.
+TYPED_TEST(RateLimiterPropertyTest, NoSpanHasTooMany) {
+  for (const RateLimiterOptions& options : Rates()) {
+    SCOPED_TRACE(testing::Message() << options.rate << " per " << options.per.count()
+                                    << " ns, burst " << options.burst);
+    Rng rng(11);
+    Solo<TypeParam> limiter(options);
+    std::vector<std::pair<typename TypeParam::Ticket, std::int64_t>> held;
+    std::int64_t now = kEarliestStart;
+    Spans spans(options, now);
+    const std::int64_t step = (std::int64_t{1} << 56) / TicksPerNano(options);
+    for (int i = 0; i < 30'000; ++i) {
+      if (Between(rng, 0, 2) == 0 && now < kLatestStart) now += AnyScale(rng, step);
+      const TimePoint at{Duration(now)};
+      if (!held.empty() && Between(rng, 0, 9) == 0) {
+        limiter.Cancel(held.back().first, Verdict::Refuse(Reason::kConcurrency), at);
+        spans.Add(now, -held.back().second);
+        held.pop_back();
+      }
+      std::int64_t units = limiter.Read(at).available;
+      if (units == 0 || Between(rng, 0, 3) == 0) units = 1 + AnyScale(rng, options.burst - 1);
+      typename TypeParam::Ticket ticket;
+      const Request request{.cost = static_cast<std::uint64_t>(units)};
+      if (!limiter.Admit(request, at, ticket).admitted()) continue;
+      spans.Add(now, units);
+      ASSERT_FALSE(spans.Exceeded()) << "admitted " << units << " at " << now;
+      held.emplace_back(ticket, units);
+    }
+  }
+}
+
+// Lags of any length, also above the bound up to which answers are exact: a call too few is
+// possible then, a call too many or a hint too short is not.
+TYPED_TEST(RateLimiterPropertyTest, AnyLagNeverAdmitsTooMany) {
+  for (const RateLimiterOptions& options : Rates()) {
+    for (const std::uint64_t seed : {11, 12, 13}) {
+      SCOPED_TRACE(testing::Message() << options.rate << " per " << options.per.count()
+                                      << " ns, burst " << options.burst << ", seed " << seed);
+      Rng rng(seed);
+      Solo<TypeParam> limiter(options);
+      Bucket bucket(options);
+      std::vector<std::pair<typename TypeParam::Ticket, std::int64_t>> held;
+      std::int64_t latest = kEarliestStart;
+      const std::int64_t exact = (std::int64_t{1} << 56) / TicksPerNano(options);
+      for (int i = 0; i < 20'000; ++i) {
+        if (Between(rng, 0, 3) == 0 && latest < kLatestStart) latest += AnyScale(rng, 4 * exact);
+        std::int64_t now = latest;
+        if (Between(rng, 0, 3) == 0) now = SaturatingAdd(now, -AnyScale(rng, kYears100.count()));
+        const TimePoint at{Duration(now)};
+        if (!held.empty() && Between(rng, 0, 9) == 0) {
+          limiter.Cancel(held.back().first, Verdict::Refuse(Reason::kConcurrency), at);
+          bucket.GiveBack(held.back().second);
+          held.pop_back();
+        }
+        const std::int64_t units = 1 + AnyScale(rng, options.burst - 1);
+        const auto cost = static_cast<std::uint64_t>(units);
+        const Bucket::Answer right = bucket.Look(now, cost);
+        typename TypeParam::Ticket ticket;
+        const Verdict verdict = limiter.Admit({.cost = cost}, at, ticket);
+        if (!verdict.admitted()) {
+          ASSERT_TRUE(Wide{verdict.retry_after()->count()} >= right.wait);
+          continue;
+        }
+        ASSERT_TRUE(right.wait == 0) << "admitted " << cost << " at " << now;
+        bucket.Take(now, units);
+        held.emplace_back(ticket, units);
+      }
+    }
+  }
+}
+
+// Whoever waits as long as he was told is admitted, at any rate and any cost; a nanosecond earlier
+// he is not.
+TYPED_TEST(RateLimiterPropertyTest, WaitingExactlyTheHintIsEnough) {
+  for (const RateLimiterOptions& options : Rates()) {
+    Rng rng(21);
+    Solo<TypeParam> limiter(options);
+    std::int64_t now = 0;
+    typename TypeParam::Ticket ticket;
+    for (int i = 0; i < 5000; ++i) {
+      const auto cost = static_cast<std::uint64_t>(1 + AnyScale(rng, options.burst - 1));
+      const Verdict verdict = limiter.Admit({.cost = cost}, TimePoint(Duration(now)), ticket);
+      if (verdict.admitted()) continue;
+      const std::int64_t hint = verdict.retry_after()->count();
+      ASSERT_GT(hint, 0);
+      // The clock has 292 years; at one per day a single wait may take nine.
+      if (now > std::numeric_limits<std::int64_t>::max() - hint) break;
+      ASSERT_FALSE(
+          limiter.Admit({.cost = cost}, TimePoint(Duration(now + hint - 1)), ticket).admitted());
+      now += hint;
+      ASSERT_TRUE(limiter.Admit({.cost = cost}, TimePoint(Duration(now)), ticket).admitted());
+    }
+  }
+}
+
+// Polling every microsecond changes nothing: 10 per 13 s, for 13 s, beside a limiter that is asked
+// only when a call is due. (golang/go#46579: each poll loses a fraction.)
+TYPED_TEST(RateLimiterPropertyTest, PollingEveryMicrosecondChangesNothing) {
+  const RateLimiterOptions options{.rate = 10, .per = 13s, .burst = 3};
+  Solo<TypeParam> limiter(options);
+  typename TypeParam::Ticket ticket;
+  ASSERT_TRUE(limiter.Admit({.cost = 3}, TimePoint(0s), ticket).admitted());
+  std::vector<Duration> admitted;
+  for (Duration now = 0us; now <= 13s; now += 1us) {
+    if (limiter.Admit({}, TimePoint(now), ticket).admitted()) admitted.push_back(now);
+  }
+  ASSERT_EQ(admitted.size(), 10u);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(admitted[static_cast<std::size_t>(i)], (i + 1) * 1300ms);
+}
+
+// For an hour, one per hour: every microsecond of the first and the last second, and every
+// millisecond between; the state is the same at every one.
+TYPED_TEST(RateLimiterPropertyTest, AnHourOfPollingChangesNothing) {
+  Solo<TypeParam> limiter({.rate = 1, .per = 1h, .burst = 1});
+  typename TypeParam::Ticket ticket;
+  ASSERT_TRUE(limiter.Admit({}, TimePoint(0s), ticket).admitted());
+  for (Duration now = 0s; now < 1h;
+       now += now < 1s || now >= 1h - 1s ? Duration(1us) : Duration(1ms)) {
+    const Verdict verdict = limiter.Admit({}, TimePoint(now), ticket);
+    ASSERT_FALSE(verdict.admitted()) << now.count();
+    ASSERT_EQ(*verdict.retry_after(), 1h - now);
+  }
+  EXPECT_TRUE(limiter.Admit({}, TimePoint(1h), ticket).admitted());
+}
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr int kStepsPerThread = 20'000;
+#else
+constexpr int kStepsPerThread = 60'000;
+#endif
+
+// Eight threads whose clocks lag, at a rate whose epochs last 0.14 s of the clock: they turn some
+// two hundred times under the threads' hands. The books must balance at the end: no unit too many,
+// and, as demand never ceases, none lost.
+TEST(RateLimiterThreadsTest, EpochsTurnUnderThreads) {
+  const RateLimiterOptions options{.rate = 1'999'999'993, .burst = 200'000'000};
+  Solo<RateLimiter> limiter(options);
+  ManualClock clock;
+  RateLimiter::Ticket first;
+  ASSERT_TRUE(limiter.Admit({.cost = 200'000'000}, clock.Now(), first).admitted());
+
+  std::atomic<std::int64_t> taken{options.burst};
+  std::atomic<bool> too_many{false};
+  const auto work = [&](std::uint64_t seed) {
+    Rng rng(seed);
+    for (int i = 0; i < kStepsPerThread; ++i) {
+      if (i % 8 == 0) clock.Advance(Duration(Between(rng, 0, 1'000'000)));
+      TimePoint now = clock.Now();
+      // Up to 30 ms, below the exact bound of 36 ms.
+      if (i % 4 == 0) now -= Duration(AnyScale(rng, 30'000'000));
+      RateLimiter::Ticket ticket;
+      const std::int64_t units = 1 + Between(rng, 0, 3'000'000);
+      const Verdict verdict =
+          limiter.Admit({.cost = static_cast<std::uint64_t>(units)}, now, ticket);
+      if (!verdict.admitted()) continue;
+      if (Between(rng, 0, 9) == 0) {
+        limiter.Cancel(ticket, Verdict::Refuse(Reason::kConcurrency), now);
+        continue;
+      }
+      // Counted before the clock is read, so that what it allows is never understated.
+      const Wide total = taken.fetch_add(units) + units;
+      const Wide allowed = Wide{options.burst} * options.per.count() +
+                           Wide{options.rate} * clock.Now().time_since_epoch().count();
+      if (total * options.per.count() > allowed) too_many.store(true);
+    }
+  };
+  std::vector<std::thread> threads;
+  for (std::uint64_t t = 0; t < 8; ++t) threads.emplace_back(work, t + 1);
+  for (std::thread& thread : threads) thread.join();
+
+  EXPECT_FALSE(too_many.load());
+  const Wide end = clock.Now().time_since_epoch().count();
+  const Wide per = options.per.count();
+  ASSERT_GT(end, Wide{144'000'000} * 50);  // Many epochs.
+  const Wide owed = Wide{taken.load()} * per - end * options.rate;
+  ASSERT_GT(owed, 0) << "the bucket was full: demand was too small to balance the books";
+  EXPECT_EQ(limiter.Read(clock.Now()).available,
+            static_cast<std::int64_t>((Wide{options.burst} * per - owed) / per));
+}
+
+}  // namespace
+}  // namespace shed
