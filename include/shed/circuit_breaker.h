@@ -1,0 +1,394 @@
+// Stops calling a dependency that is broken, and finds out when it works again.
+//
+// Use it in front of something that you call and that can fail as a whole: it spares you the wait
+// for time-outs, and the dependency the calls it cannot answer. Not against overload that comes
+// from your own callers (it knows all or nothing: use a KneeLimiter), nor where part of the calls
+// succeed and should go on succeeding (use an AdmissionController).
+//
+// Algorithm:
+//   closed     admits all. Opens when the last `consecutive_failures` calls in a row failed (a dead
+//              dependency is seen after that many calls, not after half a window), or when of the
+//              calls in the window at least `min_calls` ended and
+//                failed / calls >= failure_ratio, or slow / calls >= slow_ratio.
+//              Judged at the end of each failed or slow call: a good call opens nothing. kFailure
+//              and kOverload are failures; kIgnored is no call at all; slow is what took longer
+//              than `slow_call`, failed or not.
+//   open       refuses for `open_for`, and says how much of it is left.
+//   half-open  begun by the first call that asks when the open time is over. Admits at most
+//              `probes` at a time. `probes` successes close; one probe that failed, was slow or is
+//              older than `probe_timeout` opens again. An ignored or cancelled probe gives its slot
+//              back and says nothing. There is no timer: a probe is found overdue when somebody
+//              asks, reads or ends, and the breaker is then as if it had opened when it fell due.
+//   closing    empties the window. With `ramp`, the share admitted grows from 0 to 1 over that
+//              time, so that a dependency that has just come back does not get everything at once;
+//              a call is let through by a draw from `seed`.
+//
+// Every change of state begins a new generation; a ticket knows its own, and the end of a call from
+// an earlier one releases what it held and counts nowhere. Own refusals are no calls.
+//
+// Time: the window is ten slices (internal/sliding_window.h says which calls are in it); a `now`
+// that lags is a call in an earlier slice, and shortens no open time.
+//
+// State: one word with generation and phase, which is all that the closed path reads; a striped
+// window with one add per call; a word that counts failures in a row, written only when it changes.
+//
+// Locking: the closed path is lock-free with a time window (a mutex where a slice turns). A count
+// window has its mutex taken at each end of a call: the last n in order of completion is an order
+// that threads must agree on. All changes of state, and probes, are under that mutex; refusals are
+// not, and write nothing that another thread writes.
+//
+// Source: Nygard, "Release It!"; defaults as Netflix Hystrix.
+#ifndef SHED_CIRCUIT_BREAKER_H_
+#define SHED_CIRCUIT_BREAKER_H_
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "shed/internal/breaker_gate.h"
+#include "shed/internal/breaker_machine.h"
+#include "shed/internal/breaker_rule.h"
+#include "shed/internal/count_window.h"
+#include "shed/internal/failure_row.h"
+#include "shed/internal/probe_slots.h"
+#include "shed/internal/sliding_window.h"
+#include "shed/internal/validate.h"
+#include "shed/policy.h"
+#include "shed/sync.h"
+
+namespace shed {
+
+struct CircuitBreakerOptions {
+  // Opens when so many calls in a row failed. Default 20, range 0 (off) to 1'000'000.
+  std::int64_t consecutive_failures = 20;
+  // The time over which calls are counted. Default 10 s, range 1 us to 24 h.
+  Duration window = std::chrono::seconds(10);
+  // Not 0: count the last so many calls, however old, instead of those in `window`. Default 0,
+  // range 0 to 4096.
+  std::int64_t count_window = 0;
+  // So many calls must have ended before a ratio is judged. Default 20, range 1 to 1'000'000, at
+  // most `count_window` if that is not 0.
+  std::int64_t min_calls = 20;
+  // The share of failed calls that opens. Default 0.5, range 0.0001 to 1.
+  double failure_ratio = 0.5;
+  // A call is slow when it took longer. Default 0 (none is), range 0 to 24 h.
+  Duration slow_call{0};
+  // The share of slow calls that opens. Default 0.5, range 0.0001 to 1.
+  double slow_ratio = 0.5;
+  // How long it stays open. Default 5 s, range 1 ns to 366 days.
+  Duration open_for = std::chrono::seconds(5);
+  // Not 0: the open time doubles each time a probe fails, up to this; closing resets it. Default 0,
+  // range 0, or open_for to 366 days.
+  Duration max_open_for{0};
+  // Calls let through at a time while half-open, and successes that close. Default 3, range 1 to
+  // 1000.
+  std::int64_t probes = 3;
+  // A probe older than this counts as failed. More than your calls' own time-out. Default 30 s,
+  // range 1 ns to 366 days.
+  Duration probe_timeout = std::chrono::seconds(30);
+  // How long the load takes to come back after closing. Default 0 (at once), range 0 to 366 days.
+  Duration ramp{0};
+  // Of the draws during the ramp. Any value; give each instance its own.
+  std::uint64_t seed = 1;
+
+  // Returns "" if every field is in range, else a sentence that names the field and the range.
+  constexpr std::string_view Problem() const noexcept {
+    constexpr Duration kYear = std::chrono::hours(24 * 366);
+    if (consecutive_failures < 0 || consecutive_failures > 1'000'000) {
+      return "consecutive_failures: want 0 to 1000000";
+    }
+    if (window < std::chrono::microseconds(1) || window > std::chrono::hours(24)) {
+      return "window: want 1 us to 24 h";
+    }
+    if (count_window < 0 || count_window > 4096) return "count_window: want 0 to 4096";
+    if (min_calls < 1 || min_calls > 1'000'000) return "min_calls: want 1 to 1000000";
+    if (count_window != 0 && min_calls > count_window) {
+      return "min_calls: want at most count_window, or it is never reached";
+    }
+    if (!internal::InRange(failure_ratio, 1e-4, 1)) return "failure_ratio: want 0.0001 to 1";
+    if (slow_call < Duration(0) || slow_call > std::chrono::hours(24)) {
+      return "slow_call: want 0 to 24 h";
+    }
+    if (!internal::InRange(slow_ratio, 1e-4, 1)) return "slow_ratio: want 0.0001 to 1";
+    if (open_for < Duration(1) || open_for > kYear) return "open_for: want 1 ns to 366 days";
+    if (max_open_for != Duration(0) && (max_open_for < open_for || max_open_for > kYear)) {
+      return "max_open_for: want 0, or open_for to 366 days";
+    }
+    if (probes < 1 || probes > 1000) return "probes: want 1 to 1000";
+    if (probe_timeout < Duration(1) || probe_timeout > kYear) {
+      return "probe_timeout: want 1 ns to 366 days";
+    }
+    if (ramp < Duration(0) || ramp > kYear) return "ramp: want 0 to 366 days";
+    return "";
+  }
+};
+
+// Thread-safe: any member, any thread. Allocates only when it is made.
+template <class Sync = StdSync>
+class BasicCircuitBreaker {
+ public:
+  using Options = CircuitBreakerOptions;
+  static constexpr std::string_view kName = "circuit_breaker";
+
+  struct Ticket {
+    std::uint32_t generation = 0;  // 0: nothing was admitted, or it has ended.
+    std::uint32_t probe = 0;       // The slot held, from 1; 0 for a call that is no probe.
+  };
+  struct Snapshot {
+    BreakerState state = BreakerState::kClosed;
+    std::uint32_t generation = 0;
+    BreakerCounts counts;                // All zero unless it is closed, by force or not.
+    std::uint64_t opens_total = 0;       // Times that it opened, by force too.
+    TimePoint open_since{};              // When it last did.
+    Duration retry_after{0};             // What is left of the open time; 0 in other states.
+    Duration open_for{0};                // The present open time, or the next.
+    std::uint32_t probes_in_flight = 0;  // Of this half-open time.
+    std::uint32_t probe_successes = 0;
+    double admitted_share = 1;  // Below 1 while the load comes back.
+  };
+
+  // Throws std::invalid_argument with options.Problem() unless that is "".
+  explicit BasicCircuitBreaker(const Options& options)
+      : options_(internal::Checked(options)),
+        slots_(static_cast<std::size_t>(options.probes)),
+        recent_(static_cast<std::size_t>(options.count_window)),
+        gate_(options.ramp, options.seed),
+        window_(options.window) {
+    MutexLock lock(mutex_);
+    machine_.open_for = options.open_for;
+    Settle();
+  }
+  BasicCircuitBreaker(const BasicCircuitBreaker&) = delete;
+  BasicCircuitBreaker& operator=(const BasicCircuitBreaker&) = delete;
+
+  // The rule of the closed state, pure: which part of it says that the breaker should open.
+  static constexpr Cause Judge(const Options& options, const BreakerCounts& counts) noexcept {
+    return internal::JudgeBreaker(options, counts);
+  }
+
+  // Refuses with kCircuitOpen (retry_after is what is left of the open time; unknown when forced),
+  // kProbing or kRecovering (unknown).
+  Verdict Admit(const Request&, TimePoint now, Ticket& ticket, Events& events) noexcept {
+    if (gate_.Open(ticket.generation)) [[likely]]
+      return Verdict::Admit();
+    ticket.generation = 0;
+    Verdict answer = Verdict::Admit();
+    if (gate_.Ask(now, ticket.generation, answer)) return answer;
+    return AdmitLocked(now, ticket, events);
+  }
+
+  void Cancel(Ticket& ticket, const Verdict&, TimePoint now, Events& events) noexcept {
+    const Ticket mine = Take(ticket);
+    if (mine.probe != 0) EndProbe(mine, now, Outcome::kIgnored, false, events);
+  }
+
+  void Complete(Ticket& ticket, const Completion& end, Events& events) noexcept {
+    const Ticket mine = Take(ticket);
+    const bool slow = options_.slow_call != Duration(0) && end.latency() > options_.slow_call;
+    if (mine.probe != 0) return EndProbe(mine, end.now, end.outcome, slow, events);
+    if (mine.generation != gate_.generation() || end.outcome == Outcome::kIgnored) return;
+    const bool failed = end.outcome != Outcome::kSuccess;
+    if (options_.count_window != 0) return CompleteCounted(mine, end.now, failed, slow, events);
+    window_.Add(end.now, KindOf(failed, slow), mine.generation);
+    const std::uint32_t row = row_.Add(failed, mine.generation);
+    if (failed || slow) Weigh(mine.generation, end.now, row, events);
+  }
+
+  // Refuses every call until Reset.
+  void ForceOpen(TimePoint now, Events& events) noexcept {
+    MutexLock lock(mutex_);
+    if (machine_.state == BreakerState::kForcedOpen) return;
+    machine_.ForceOpen(now);
+    Settle();
+    events.Push({.kind = EventKind::kBreakerOpened, .cause = Cause::kForced});
+  }
+  // Admits every call, and opens for nothing, until Reset. Calls are counted, from none.
+  void ForceClosed(TimePoint, Events& events) noexcept {
+    MutexLock lock(mutex_);
+    if (machine_.state == BreakerState::kForcedClosed) return;
+    machine_.ForceClosed();
+    Settle();
+    events.Push({.kind = EventKind::kBreakerClosed, .cause = Cause::kForced});
+  }
+  // Closes, whatever the state: nothing counted, no ramp, the open time back at `open_for`. Reports
+  // it unless it was closed.
+  void Reset(TimePoint now, Events& events) noexcept {
+    MutexLock lock(mutex_);
+    const bool was_closed = machine_.state == BreakerState::kClosed;
+    machine_.Close(now, options_.open_for, false);
+    Settle();
+    if (!was_closed) events.Push({.kind = EventKind::kBreakerClosed, .cause = Cause::kForced});
+  }
+
+  // Changes nothing: an overdue probe shows as the opening that it is, which the next call reports.
+  Snapshot Read(TimePoint now) const noexcept {
+    MutexLock lock(mutex_);
+    internal::BreakerMachine m = machine_;
+    const bool overdue = m.Overdue(now);
+    if (overdue) m.Reopen(m.overdue_after, options_.max_open_for);
+    return {
+        .state = m.state,
+        .generation = m.generation,
+        .counts = m.counts() ? Counts(now) : BreakerCounts{},
+        .opens_total = m.opens,
+        .open_since = m.open_since,
+        .retry_after = m.state == BreakerState::kOpen ? Elapsed(now, m.open_until) : Duration(0),
+        .open_for = m.open_for,
+        .probes_in_flight = overdue ? 0 : slots_.in_flight(),
+        .probe_successes = m.successes,
+        .admitted_share =
+            m.ramping ? internal::RampShare(Elapsed(m.ramp_from, now), options_.ramp) : 1.0};
+  }
+
+ private:
+  static constexpr std::size_t KindOf(bool failed, bool slow) noexcept {
+    return (failed ? 1u : 0u) | (slow ? 2u : 0u);
+  }
+  static BreakerCounts CountsOf(const std::array<std::uint64_t, 4>& kinds) noexcept {
+    return {.calls = kinds[0] + kinds[1] + kinds[2] + kinds[3],
+            .failed = kinds[KindOf(true, false)] + kinds[KindOf(true, true)],
+            .slow = kinds[KindOf(false, true)] + kinds[KindOf(true, true)]};
+  }
+  // A ticket ends once: what is left of it is of no generation.
+  static Ticket Take(Ticket& ticket) noexcept {
+    const Ticket mine = ticket;
+    ticket.generation = 0;
+    return mine;
+  }
+
+  // For a call that may change the state: the first after the open time or the ramp, a probe, or
+  // one that finds a probe overdue.
+  Verdict AdmitLocked(TimePoint now, Ticket& ticket, Events& events) noexcept {
+    MutexLock lock(mutex_);
+    ExpireProbes(now, events);
+    if (machine_.state == BreakerState::kForcedOpen) return Verdict::Refuse(Reason::kCircuitOpen);
+    if (machine_.state == BreakerState::kOpen) {
+      const Duration left = Elapsed(now, machine_.open_until);
+      if (left > Duration(0)) return Verdict::Refuse(Reason::kCircuitOpen, left);
+      machine_.HalfOpen();
+      Settle();
+      events.Push({.kind = EventKind::kBreakerHalfOpened, .cause = Cause::kTimeElapsed});
+    }
+    if (machine_.state == BreakerState::kHalfOpen) {
+      if (slots_.full()) return Verdict::Refuse(Reason::kProbing);
+      ticket.probe = slots_.Claim(now) + 1;
+      PublishProbes();
+    } else if (machine_.ramping) {
+      // Closed by another thread a moment ago: the ramp begins with a share of 0.
+      if (Elapsed(machine_.ramp_from, now) < options_.ramp) {
+        return Verdict::Refuse(Reason::kRecovering);
+      }
+      machine_.ramping = false;
+      gate_.Publish(machine_, false);
+    }
+    ticket.generation = machine_.generation;
+    return Verdict::Admit();
+  }
+
+  void EndProbe(const Ticket& mine, TimePoint now, Outcome outcome, bool slow,
+                Events& events) noexcept {
+    MutexLock lock(mutex_);
+    ExpireProbes(now, events);
+    if (machine_.generation != mine.generation) return;  // The slot went with its generation.
+    slots_.Release(mine.probe - 1);
+    if (outcome == Outcome::kIgnored) return PublishProbes();
+    if (outcome != Outcome::kSuccess || slow) return Reopen(now, Cause::kProbeFailed, events);
+    if (++machine_.successes < options_.probes) return PublishProbes();
+    const std::uint32_t successes = machine_.successes;
+    machine_.Close(now, options_.open_for, options_.ramp != Duration(0));
+    Settle();
+    events.Push({.kind = EventKind::kBreakerClosed,
+                 .cause = Cause::kProbesSucceeded,
+                 .count = successes,
+                 .total = successes,
+                 .value = static_cast<double>(successes),
+                 .threshold = static_cast<double>(options_.probes)});
+  }
+  void ExpireProbes(TimePoint now, Events& events) noexcept SHED_REQUIRES(mutex_) {
+    if (machine_.Overdue(now)) Reopen(machine_.overdue_after, Cause::kProbeTimedOut, events);
+  }
+  void Reopen(TimePoint now, Cause cause, Events& events) noexcept SHED_REQUIRES(mutex_) {
+    const std::uint64_t ended = machine_.successes + 1;
+    machine_.Reopen(now, options_.max_open_for);
+    Settle();
+    events.Push({.kind = EventKind::kBreakerOpened,
+                 .cause = cause,
+                 .count = 1,
+                 .total = ended,
+                 .value = 1,
+                 .threshold = 1});
+  }
+
+  void CompleteCounted(const Ticket& mine, TimePoint now, bool failed, bool slow,
+                       Events& events) noexcept {
+    MutexLock lock(mutex_);
+    if (machine_.generation != mine.generation) return;
+    recent_.Add(failed, slow);
+    row_.Add(failed, mine.generation);
+    if (failed || slow) Trip(mine.generation, now, Counts(now), events);
+  }
+  // Judges after a call of a time window that failed or was slow; `row` is the failures in a row
+  // that it ended with.
+  void Weigh(std::uint32_t generation, TimePoint now, std::uint32_t row, Events& events) noexcept {
+    BreakerCounts counts = CountsOf(window_.Sum(now, generation));
+    counts.failed_in_a_row = row;
+    if (Judge(options_, counts) == Cause::kNone) return;
+    MutexLock lock(mutex_);
+    Trip(generation, now, counts, events);
+  }
+  // Opens if the rule says so and no other thread was first.
+  void Trip(std::uint32_t generation, TimePoint now, const BreakerCounts& counts,
+            Events& events) noexcept SHED_REQUIRES(mutex_) {
+    const Cause cause = Judge(options_, counts);
+    if (cause == Cause::kNone || machine_.generation != generation ||
+        machine_.state != BreakerState::kClosed) {
+      return;
+    }
+    machine_.Open(now);
+    Settle();
+    events.Push(internal::BreakerOpened(options_, cause, counts));
+  }
+
+  BreakerCounts Counts(TimePoint now) const noexcept SHED_REQUIRES(mutex_) {
+    BreakerCounts counts = options_.count_window != 0
+                               ? recent_.counts()
+                               : CountsOf(window_.Sum(now, machine_.generation));
+    counts.failed_in_a_row = row_.Read();
+    return counts;
+  }
+
+  // After a change of state: empties what the new generation counts in, then publishes it.
+  void Settle() noexcept SHED_REQUIRES(mutex_) {
+    slots_.Clear();
+    if (machine_.counts()) {
+      recent_.Clear();
+      window_.Clear(machine_.generation);
+      row_.Clear(machine_.generation);
+    }
+    gate_.Publish(machine_, false);
+  }
+  void PublishProbes() noexcept SHED_REQUIRES(mutex_) {
+    machine_.overdue_after = After(slots_.Oldest(), options_.probe_timeout);
+    gate_.Publish(machine_, slots_.full());
+  }
+
+  const Options options_;
+  mutable typename Sync::Mutex mutex_;
+  internal::BreakerMachine machine_ SHED_GUARDED_BY(mutex_);
+  internal::ProbeSlots slots_ SHED_GUARDED_BY(mutex_);
+  internal::CountWindow recent_ SHED_GUARDED_BY(mutex_);
+
+  internal::FailureRow<Sync> row_;
+  internal::BreakerGate<Sync> gate_;
+  internal::SlidingWindow<Sync, 4> window_;
+};
+
+using CircuitBreaker = BasicCircuitBreaker<>;
+static_assert(Policy<CircuitBreaker>);
+static_assert(sizeof(CircuitBreaker) <= 2048);
+
+}  // namespace shed
+
+#endif  // SHED_CIRCUIT_BREAKER_H_
