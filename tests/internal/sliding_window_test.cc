@@ -141,9 +141,16 @@ TEST(SlidingWindow, RemoveTakesBackOneAndNeverWhatIsGone) {
   window.Add(At(seconds(11)), 0, 0);
   window.Remove(first.slice, window.MyStripe(), 0, 0);
   EXPECT_EQ(window.Sum(At(seconds(11)), 0)[0], 1u);
+  // Nor is it what a later slice with the same tag holds.
+  const Duration lap = seconds(10 * 4096);
+  window.Add(At(seconds(1) + lap), 0, 0);
+  window.Remove(first.slice, window.MyStripe(), 0, 0);
+  EXPECT_EQ(window.Sum(At(seconds(1) + lap), 0)[0], 1u);
+  window.Remove(window.SliceOf(At(seconds(1) + lap)), window.MyStripe(), 0, 0);
+  EXPECT_EQ(window.Sum(At(seconds(1) + lap), 0)[0], 0u);
   // Once too often borrows from nobody.
-  window.Remove(window.SliceOf(At(seconds(11))), window.MyStripe(), 1, 0);
-  EXPECT_EQ(window.Sum(At(seconds(11)), 0)[1], 0u);
+  window.Remove(window.SliceOf(At(seconds(1) + lap)), window.MyStripe(), 0, 0);
+  EXPECT_EQ(window.Sum(At(seconds(1) + lap), 0)[0], 0u);
 }
 
 // A Sync that runs a hook right before the next fetch_add: what another thread would do between a

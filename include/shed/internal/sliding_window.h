@@ -75,10 +75,12 @@ class SlidingWindow {
     return AddTo(slice, static_cast<std::size_t>(head & kSlotMask), kind, generation);
   }
 
-  // Takes back one event that this thread's Add put into `slice` when its stripe was `stripe`, if
-  // that is still in a slot.
+  // Takes back one event that Add put into `slice` when its thread's stripe was `stripe`, if it is
+  // still in the window.
   void Remove(std::int64_t slice, std::size_t stripe, std::size_t kind,
               std::uint32_t generation) noexcept {
+    // The tag alone does not tell slices 4096 apart.
+    if ((head_.load(std::memory_order_acquire) >> kSlotBits) - slice >= kSlices) return;
     TakeBack(stripes_[stripe % kStripes].words[SlotOf(slice)][kind], TagOf(slice, generation));
   }
 
