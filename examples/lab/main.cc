@@ -19,7 +19,7 @@
 #include "cell.h"
 #include "json.h"
 #include "live.h"
-#include "must_table.h"
+#include "must.h"
 #include "scenarios.h"
 #include "stacks.h"
 #include "table.h"
@@ -104,22 +104,6 @@ std::vector<Report> RunShowingProgress(const std::vector<Cell>& cells) {
                  report.scenario.c_str(), report.stack.c_str(),
                  terminal && done != cells.size() ? "" : "\n");
   });
-}
-
-// The cells that the must-table needs.
-std::vector<Cell> MustCells(const std::vector<std::uint64_t>& seeds) {
-  std::vector<Cell> cells;
-  for (const auto& scenario : Scenarios()) {
-    for (const Stack& stack : Stacks()) {
-      const bool needed =
-          std::any_of(std::begin(kMustTable), std::end(kMustTable), [&](const MustRow& row) {
-            return row.scenario == scenario.name && row.stack == stack.name;
-          });
-      if (!needed) continue;
-      for (const std::uint64_t seed : seeds) cells.push_back({&scenario, &stack, seed});
-    }
-  }
-  return cells;
 }
 
 void PrintLab(const std::vector<Report>& reports) {

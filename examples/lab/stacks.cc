@@ -4,10 +4,7 @@
 #include <chrono>
 #include <memory>
 #include <utility>
-
-#if __has_include("shed/admission_controller.h")
 #include "shed/admission_controller.h"
-#endif
 #include "shed/circuit_breaker.h"
 #include "shed/clock.h"
 #include "shed/concurrency_limiter.h"
@@ -110,8 +107,6 @@ GateFactory GradientEnvoy(const Scenario&, std::uint64_t seed) {
                      .overload_shrink = 0,
                      .seed = seed});
 }
-
-#if __has_include("shed/admission_controller.h")
 using Admission = shed::BasicAdmissionController<SimSync>;
 GateFactory AdmissionStack(const Scenario&, std::uint64_t seed) {
   return [seed](const ManualClock& clock, std::uint32_t caller) {
@@ -119,7 +114,6 @@ GateFactory AdmissionStack(const Scenario&, std::uint64_t seed) {
                                            shed::AdmissionControllerOptions{.seed = seed + caller});
   };
 }
-#endif
 
 GateFactory BreakerStack(const Scenario&, std::uint64_t seed) {
   return [seed](const ManualClock& clock, std::uint32_t caller) {
@@ -155,18 +149,17 @@ GateFactory All(const Scenario& scenario, std::uint64_t seed) {
 
 std::vector<Stack> MakeAll() {
   return {
-    {"none", "no limiter", None}, {"rate", "RateLimiter, 2500/s, burst 250", RateStack},
-        {"concurrency", "ConcurrencyLimiter, 16 (noisy-neighbour: 40)", ConcurrencyStack},
-        {"concurrency-bad", "ConcurrencyLimiter, 500: badly set", ConcurrencyBad},
-        {"knee", "KneeLimiter, all defaults", KneeStack},
-        {"gradient", "GradientLimiter, all defaults", GradientStack},
-        {"gradient-envoy", "GradientLimiter, set as Envoy's: no app-limited guard", GradientEnvoy},
-#if __has_include("shed/admission_controller.h")
-        {"admission", "AdmissionController, all defaults", AdmissionStack},
-#endif
-        {"breaker", "CircuitBreaker, all defaults", BreakerStack},
-        {"demerit", "DemeritTracker, defaults (noisy-neighbour: budget 40)", DemeritStack},
-        {"all", "DemeritTracker, CircuitBreaker, KneeLimiter", All},
+      {"none", "no limiter", None},
+      {"rate", "RateLimiter, 2500/s, burst 250", RateStack},
+      {"concurrency", "ConcurrencyLimiter, 16 (noisy-neighbour: 40)", ConcurrencyStack},
+      {"concurrency-bad", "ConcurrencyLimiter, 500: badly set", ConcurrencyBad},
+      {"knee", "KneeLimiter, all defaults", KneeStack},
+      {"gradient", "GradientLimiter, all defaults", GradientStack},
+      {"gradient-envoy", "GradientLimiter, set as Envoy's: no app-limited guard", GradientEnvoy},
+      {"admission", "AdmissionController, all defaults", AdmissionStack},
+      {"breaker", "CircuitBreaker, all defaults", BreakerStack},
+      {"demerit", "DemeritTracker, defaults (noisy-neighbour: budget 40)", DemeritStack},
+      {"all", "DemeritTracker, CircuitBreaker, KneeLimiter", All},
   };
 }
 

@@ -58,23 +58,6 @@ void PrintReports(std::FILE* out, const std::vector<Report>& reports) {
   }
 }
 
-std::vector<MustResult> HoldAgainst(const std::vector<Report>& reports,
-                                    const std::vector<std::uint64_t>& seeds) {
-  std::vector<MustResult> results;
-  for (const MustRow& row : kMustTable) {
-    for (const std::uint64_t seed : seeds) {
-      const auto found = std::find_if(reports.begin(), reports.end(), [&](const Report& report) {
-        return report.scenario == row.scenario && report.stack == row.stack && report.seed == seed;
-      });
-      MustResult result{&row, seed, std::numeric_limits<double>::quiet_NaN(), false};
-      if (found != reports.end()) result.value = ValueOf(*found, row.figure);
-      result.ok = !std::isnan(result.value) && Holds(row, result.value);
-      results.push_back(result);
-    }
-  }
-  return results;
-}
-
 void PrintResults(std::FILE* out, const std::vector<MustResult>& results) {
   std::fprintf(out, "%-17s  %-15s  %-19s  %4s  %10s  %10s\n", "scenario", "stack", "figure", "seed",
                "must be", "is");

@@ -32,7 +32,7 @@ class SourceStream {
   void Pop() {
     const TimePoint at = next_.at;
     if (from_burst_) {
-      if (++burst_taken_ == source_->bursts[burst_].count) {
+      if (++burst_taken_ >= source_->bursts[burst_].count) {
         ++burst_;
         burst_taken_ = 0;
       }

@@ -1,0 +1,49 @@
+#include "shed/sim/gate.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+
+#include "shed/clock.h"
+#include "shed/concurrency_limiter.h"
+#include "shed/limiter.h"
+#include "shed/sim/sync.h"
+
+namespace shed::sim {
+namespace {
+
+using Policy = BasicConcurrencyLimiter<SimSync>;
+using L = BasicLimiter<ManualClock, SimSync, Policy>;
+
+struct Limit {
+  double operator()(const L& limiter) const {
+    return static_cast<double>(limiter.Get<Policy>().Read(limiter.Now()).limit);
+  }
+};
+
+TEST(LimiterGate, HoldsThePermitOfEachSlotUntilItsEnd) {
+  ManualClock clock;
+  LimiterGate<L, Limit> gate(Limit{}, clock, ConcurrencyLimiterOptions{.limit = 2});
+  EXPECT_EQ(gate.limit(), 2);
+  // Slots in any order; the guards move while their table grows.
+  EXPECT_TRUE(gate.TryAdmit({}, 0));
+  EXPECT_TRUE(gate.TryAdmit({}, 100));
+  EXPECT_FALSE(gate.TryAdmit({}, 1));
+  gate.Complete(100, Outcome::kSuccess);
+  EXPECT_TRUE(gate.TryAdmit({}, 1));
+  EXPECT_FALSE(gate.TryAdmit({}, 2));
+  gate.Complete(0, Outcome::kOverload);
+  gate.Complete(1, Outcome::kFailure);
+  EXPECT_TRUE(gate.TryAdmit({}, 0));
+}
+
+TEST(OpenGate, AdmitsAll) {
+  OpenGate gate;
+  for (std::uint32_t slot = 0; slot < 1000; ++slot) EXPECT_TRUE(gate.TryAdmit({}, slot));
+  gate.Complete(5, Outcome::kSuccess);
+  EXPECT_EQ(gate.limit(), 0);
+}
+
+}  // namespace
+}  // namespace shed::sim

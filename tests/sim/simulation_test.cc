@@ -1,0 +1,267 @@
+#include "shed/sim/simulation.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "shed/sim/report.h"
+
+namespace shed::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A gate of a few lines, so that the simulator is judged without any of the library's limiters.
+class PlainLimit final : public Gate {
+ public:
+  explicit PlainLimit(std::uint32_t limit) : limit_(limit) {}
+  bool TryAdmit(const Request&, std::uint32_t) override {
+    return in_flight_ < limit_ && ++in_flight_ > 0;
+  }
+  void Complete(std::uint32_t, Outcome outcome) override {
+    --in_flight_;
+    ++ended[outcome];
+  }
+  double limit() const override { return limit_; }
+
+  std::map<Outcome, int> ended;
+
+ private:
+  std::uint32_t limit_;
+  std::uint32_t in_flight_ = 0;
+};
+
+GateFactory Open() {
+  return [](const ManualClock&, std::uint32_t) { return std::make_unique<OpenGate>(); };
+}
+GateFactory Limited(std::uint32_t limit) {
+  return [=](const ManualClock&, std::uint32_t) { return std::make_unique<PlainLimit>(limit); };
+}
+
+std::vector<Source> Rate(std::vector<Stage> stages) {
+  return {Source{.name = "client", .callers = 1, .stages = std::move(stages), .bursts = {}}};
+}
+
+Scenario Spike() {
+  Scenario s;
+  s.name = "spike";
+  s.sources = Rate({{0s, 2000}, {20s, 3200}, {30s, 2000}});
+  s.phases = {{0s, {{1, 3ms, false}}}};
+  s.event = {20s, 30s};
+  return s;
+}
+
+Scenario Degrade() {
+  Scenario s;
+  s.name = "degrade";
+  s.sources = Rate({{0s, 2000}});
+  s.phases = {{0s, {{1, 3ms, false}}}, {20s, {{1, 10ms, false}}}, {40s, {{1, 3ms, false}}}};
+  s.event = {20s, 40s};
+  return s;
+}
+
+Report RunReport(const Scenario& scenario, const GateFactory& gate, std::uint64_t seed = 1) {
+  Simulation simulation(scenario, gate, seed);
+  return MakeReport(scenario, simulation.Run());
+}
+
+double Figure(const Report& report, const char* name) { return report.Find(name).value_or(-1); }
+
+// Two independent simulators of the same model gave these figures.
+TEST(Simulation, CollapsesUnderASpikeWithoutALimiter) {
+  const Report report = RunReport(Spike(), Open());
+  EXPECT_LT(Figure(report, "goodput_per_s"), 40);
+  EXPECT_EQ(Figure(report, "goodput_min_1s"), 0);
+  // And for some 8 s after the spike is over.
+  EXPECT_GE(Figure(report, "normal_after_s"), 6);
+  EXPECT_GE(Figure(report, "goodput_after_share"), 0.99);
+}
+
+TEST(Simulation, KeepsItsGoodputBehindALimit) {
+  const Report spike = RunReport(Spike(), Limited(16));
+  EXPECT_NEAR(Figure(spike, "goodput_per_s"), 2600, 15);
+  EXPECT_NEAR(Figure(spike, "goodput_min_1s"), 2575, 25);
+  EXPECT_NEAR(Figure(spike, "p99_ms"), 7, 0.5);
+  const Report degrade = RunReport(Degrade(), Limited(16));
+  EXPECT_NEAR(Figure(degrade, "goodput_per_s"), 800, 2);
+  EXPECT_NEAR(Figure(degrade, "goodput_min_1s"), 794, 8);
+  EXPECT_NEAR(Figure(degrade, "p99_ms"), 23, 1);
+}
+
+TEST(Simulation, ALimitThatIsTooHighDoesNothingForASlowService) {
+  const Report spike = RunReport(Spike(), Limited(500));
+  EXPECT_NEAR(Figure(spike, "goodput_per_s"), 2666, 5);
+  EXPECT_NEAR(Figure(spike, "goodput_min_1s"), 2430, 20);
+  EXPECT_NEAR(Figure(spike, "p99_ms"), 272, 5);
+  const Report degrade = RunReport(Degrade(), Limited(500));
+  EXPECT_NEAR(Figure(degrade, "goodput_per_s"), 13, 5);
+}
+
+TEST(Simulation, AHealthyServiceAnswersAll) {
+  Scenario s = Spike();
+  s.sources = Rate({{0s, 1000}});
+  Simulation simulation(s, Open(), 1);
+  const Recorder& seen = simulation.Run();
+  EXPECT_EQ(seen.Sum(Count::kTimedOut, 0, 60), 0u);
+  EXPECT_NEAR(static_cast<double>(seen.Sum(Count::kGood, 0, 60)),
+              static_cast<double>(seen.Sum(Count::kOffered, 0, 60)), 20);
+  // Utilisation: 1000/s of 3 ms on 8 workers.
+  const double worked = static_cast<double>(simulation.server().slices_worked()) * 1e-4 / 60 / 8;
+  EXPECT_NEAR(worked, 0.375, 0.01);
+}
+
+TEST(Simulation, TheSameSeedGivesTheSameFigures) {
+  const auto values = [](std::uint64_t seed) {
+    std::vector<double> all;
+    for (const Field& field : RunReport(Spike(), Limited(16), seed).fields) {
+      all.push_back(field.value);
+    }
+    return all;
+  };
+  EXPECT_EQ(values(1), values(1));
+  EXPECT_NE(values(1), values(2));
+}
+
+// Stacks are compared on the same traffic.
+TEST(Simulation, TheLimiterDoesNotMoveTheTraffic) {
+  const Report open = RunReport(Spike(), Open());
+  const Report limited = RunReport(Spike(), Limited(3));
+  EXPECT_EQ(Figure(open, "offered_per_s"), Figure(limited, "offered_per_s"));
+}
+
+// One call of 200 ms, a client that waits 50 ms.
+Scenario OneLateCall() {
+  Scenario s;
+  s.length = 1s;
+  s.sources = {Source{.name = "c", .callers = 1, .stages = {}, .bursts = {{100ms, 1}}}};
+  s.phases = {{0s, {{1, 200ms, false}}}};
+  s.timeout = 50ms;
+  s.event = {0s, 1s};
+  s.settle = 0s;
+  return s;
+}
+
+// Keeps what it was told, and when.
+class Spy final : public Gate {
+ public:
+  struct Seen {
+    std::vector<std::pair<Outcome, Duration>> ended;
+  };
+  Spy(const ManualClock& clock, Seen& seen) : clock_(clock), seen_(seen) {}
+  bool TryAdmit(const Request&, std::uint32_t) override { return true; }
+  void Complete(std::uint32_t, Outcome outcome) override {
+    seen_.ended.emplace_back(outcome, clock_.Now().time_since_epoch());
+  }
+
+ private:
+  const ManualClock& clock_;
+  Seen& seen_;
+};
+
+Spy::Seen Spied(const Scenario& scenario) {
+  Spy::Seen seen;
+  Simulation(
+      scenario,
+      [&](const ManualClock& clock, std::uint32_t) { return std::make_unique<Spy>(clock, seen); },
+      1)
+      .Run();
+  return seen;
+}
+
+using ::testing::ElementsAre;
+using ::testing::Pair;
+
+// A permit that is given back at the time-out would let in calls that the service has no room for.
+TEST(Simulation, InFrontOfTheServiceAPermitIsHeldUntilTheWorkIsDone) {
+  EXPECT_THAT(Spied(OneLateCall()).ended, ElementsAre(Pair(Outcome::kOverload, 300ms)));
+}
+
+TEST(Simulation, InTheCallerAPermitEndsAtTheTimeOutAndOnce) {
+  Scenario s = OneLateCall();
+  s.place = Place::kCaller;
+  EXPECT_THAT(Spied(s).ended, ElementsAre(Pair(Outcome::kOverload, 150ms)));
+}
+
+TEST(Simulation, AnAnswerAtTheVeryEndOfThePatienceCounts) {
+  Scenario s = OneLateCall();
+  s.timeout = 200ms;
+  EXPECT_THAT(Spied(s).ended, ElementsAre(Pair(Outcome::kSuccess, 300ms)));
+  Simulation simulation(s, Open(), 1);
+  const Recorder& seen = simulation.Run();
+  EXPECT_EQ(seen.Sum(Count::kGood, 0, 1), 1u);
+  EXPECT_EQ(seen.Sum(Count::kTimedOut, 0, 1), 0u);
+}
+
+TEST(Simulation, FailuresAreToldAsSuch) {
+  Scenario s = OneLateCall();
+  s.timeout = 500ms;
+  s.phases = {{0s, {{1, 200ms, true}}}};
+  EXPECT_THAT(Spied(s).ended, ElementsAre(Pair(Outcome::kFailure, 300ms)));
+}
+
+TEST(Simulation, TheServersOwnRefusalCostsItWorkAndIsAnOverload) {
+  Scenario s = OneLateCall();
+  s.sources.front().bursts = {{100ms, 3}};
+  s.timeout = 500ms;
+  s.server_limit = 2;
+  s.refusal_work = 10ms;
+  // The first has begun its slice when the others, of the same instant, come.
+  for (const Place place : {Place::kServer, Place::kCaller}) {
+    s.place = place;
+    EXPECT_THAT(Spied(s).ended,
+                ElementsAre(Pair(Outcome::kOverload, 110100us), Pair(Outcome::kSuccess, 300ms),
+                            Pair(Outcome::kSuccess, 300100us)));
+  }
+  Simulation simulation(s, Open(), 1);
+  const Recorder& seen = simulation.Run();
+  EXPECT_EQ(seen.Sum(Count::kRefusedByServer, 0, 1), 1u);
+  EXPECT_EQ(seen.Sum(Count::kReached, 0, 1), 3u);
+  EXPECT_EQ(seen.Sum(Count::kGood, 0, 1), 2u);
+}
+
+TEST(Simulation, EachCallerHasItsOwnLimiterThere) {
+  Scenario s = OneLateCall();
+  s.place = Place::kCaller;
+  s.sources = {Source{.name = "c", .callers = 20, .stages = {{0s, 1000}}, .bursts = {}}};
+  std::vector<std::uint32_t> made;
+  Simulation simulation(
+      s,
+      [&](const ManualClock&, std::uint32_t caller) {
+        made.push_back(caller);
+        return std::make_unique<PlainLimit>(1);
+      },
+      1);
+  const Recorder& seen = simulation.Run();
+  EXPECT_EQ(made.size(), 20u);
+  // One at a time each, for 50 ms: at most 20 callers, 20 calls a second.
+  EXPECT_LE(seen.Sum(Count::kReached, 0, 1), 400u);
+  for (std::uint32_t caller = 0; caller < 20; ++caller) {
+    EXPECT_GE(seen.Sum(Count::kReached, 0, 1, caller), 5u);
+  }
+}
+
+// Every call that arrives is refused, or reaches the server and ends in one of the known ways.
+TEST(Simulation, LosesNoCall) {
+  Scenario s = Degrade();
+  s.server_limit = 100;
+  s.refusal_work = 1ms;
+  s.phases[1].kinds = {{0.3, 200us, true}, {0.7, 10ms, false}};
+  Simulation simulation(s, Limited(150), 4);
+  const Recorder& seen = simulation.Run();
+  const auto sum = [&](Count what) { return seen.Sum(what, 0, 60); };
+  EXPECT_EQ(sum(Count::kOffered), sum(Count::kRefused) + sum(Count::kReached));
+  const std::uint64_t ended = sum(Count::kGood) + sum(Count::kFailed) + sum(Count::kTimedOut) +
+                              sum(Count::kRefusedByServer);
+  EXPECT_LE(ended, sum(Count::kReached));
+  EXPECT_GE(ended + 150, sum(Count::kReached));  // Those still in flight.
+}
+
+}  // namespace
+}  // namespace shed::sim
