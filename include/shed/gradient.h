@@ -193,14 +193,11 @@ class BasicGradient {
     limit_ = NextLimit(limit_, gradient_, peak_.exchange(0, std::memory_order_relaxed), options_);
   }
 
-  LimitPlan Follow(TimePoint now) noexcept {
-    LimitPlan plan{
-        .limit = limit_, .not_before = After(now, options_.interval), .completions = MinSamples()};
-    if (next_probe_ < plan.not_before) {
-      plan.not_before = next_probe_;
-      plan.completions = 1;
-    }
-    return plan;
+  LimitPlan Follow(TimePoint now) const noexcept {
+    return {.limit = limit_,
+            .not_before = After(now, options_.interval),
+            .completions = MinSamples(),
+            .at_latest = next_probe_};
   }
 
   LimitPlan Remeasure(const LimitWindow& window, Cause cause, Events& events) noexcept {

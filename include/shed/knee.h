@@ -32,12 +32,12 @@
 #define SHED_KNEE_H_
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstdint>
 #include <string_view>
 
 #include "shed/adaptive_limiter.h"
+#include "shed/internal/criticality_share.h"
 #include "shed/internal/split_mix.h"
 #include "shed/knee_options.h"
 
@@ -62,16 +62,14 @@ class Knee {
     KneeMode mode = KneeMode::kCalm;
     double knee = 0;               // Calls; 0 while unknown.
     double wanted = 0;             // The limit before the cap, in calls.
-    double cap = 0;                // By overload outcomes, in calls; infinite without.
+    double cap = 0;                // By overload outcomes, in calls; 1e18 without.
     double throughput = 0;         // At full load, per second; 0 while unknown.
     Duration reference_latency{};  // Near the service time; only a permission to grow.
     std::uint64_t dips = 0;        // Finished ones.
   };
 
   explicit Knee(const Options& options) noexcept
-      : options_(options),
-        random_(options.seed),
-        wanted_(static_cast<double>(options.initial_limit)) {}
+      : options_(options), random_(options.seed), wanted_(double(options.initial_limit)) {}
 
   LimitPlan Start(TimePoint now) noexcept {
     if (mode_ == KneeMode::kDrain || mode_ == KneeMode::kMeasure) AbortDip(now);
@@ -103,9 +101,7 @@ class Knee {
   // The limit to enforce: `wanted` and `cap` in calls, rounded down.
   static constexpr std::uint32_t Enforced(double wanted, double cap,
                                           const Options& options) noexcept {
-    const double limit = std::clamp(std::min(wanted, cap), static_cast<double>(options.min_limit),
-                                    static_cast<double>(options.max_limit));
-    return static_cast<std::uint32_t>(limit);
+    return static_cast<std::uint32_t>(InLimits(std::min(wanted, cap), options));
   }
 
   // The limit of a dip: below the knee, above the floor, and below the limit in force; 0 if there
@@ -116,9 +112,13 @@ class Knee {
     return std::min(static_cast<std::uint32_t>(below), limit - 1);
   }
 
-  // The share of the calls that were refused.
-  static constexpr double ShareRefused(const LimitWindow& window) noexcept {
-    const double refused = static_cast<double>(Refused(window));
+  // The share of the calls that were refused; classes that may use nothing do not count.
+  static constexpr double ShareRefused(const LimitWindow& window,
+                                       const internal::UsableShares& usable) noexcept {
+    double refused = 0;
+    for (std::size_t i = 0; i < usable.size(); ++i) {
+      if (usable[i] > 0) refused += static_cast<double>(window.refused[i]);
+    }
     const double asked = refused + static_cast<double>(window.admitted);
     return asked > 0 ? refused / asked : 0;
   }
@@ -126,15 +126,12 @@ class Knee {
   // Refusals although the limiter is half empty on average: traffic is bursty, and the service is
   // not overloaded. A class that may use only a part of the limit finds that part full.
   static constexpr bool IsBurst(const LimitWindow& window, double mean_in_flight,
-                                const std::array<double, kCriticalityCount>& usable) noexcept {
-    double share = 1;
-    bool any = false;
-    for (std::size_t i = 0; i < window.refused.size(); ++i) {
-      if (window.refused[i] == 0) continue;
-      any = true;
-      share = std::min(share, usable[i]);
+                                const internal::UsableShares& usable) noexcept {
+    double share = 2;  // The smallest of those refused.
+    for (std::size_t i = 0; i < usable.size(); ++i) {
+      if (usable[i] > 0 && window.refused[i] > 0) share = std::min(share, usable[i]);
     }
-    return any && mean_in_flight < static_cast<double>(window.limit) * share / 2;
+    return share <= 1 && mean_in_flight < static_cast<double>(window.limit) * share / 2;
   }
 
  private:
@@ -160,10 +157,9 @@ class Knee {
     bool refused, burst, limited, overload;
   };
 
-  static constexpr std::uint64_t Refused(const LimitWindow& window) noexcept {
-    std::uint64_t sum = 0;
-    for (const std::uint64_t n : window.refused) sum += n;
-    return sum;
+  static constexpr double InLimits(double limit, const Options& options) noexcept {
+    return std::clamp(limit, static_cast<double>(options.min_limit),
+                      static_cast<double>(options.max_limit));
   }
   static constexpr double Seconds(Duration span) noexcept {
     return static_cast<double>(span.count()) * 1e-9;
@@ -171,9 +167,7 @@ class Knee {
   static constexpr Duration ToDuration(double seconds) noexcept {
     return Duration(static_cast<std::int64_t>(std::clamp(seconds, 0.0, 9e9) * 1e9));
   }
-  double TightLimit() const noexcept {
-    return Tight(knee_, static_cast<double>(options_.headroom));
-  }
+  double TightLimit() const noexcept { return Tight(knee_, double(options_.headroom)); }
 
   Figures Measure(const LimitWindow& window) const noexcept {
     Figures f{};
@@ -182,7 +176,7 @@ class Knee {
     f.rate = completed / f.seconds;
     f.mean = window.area / f.seconds;
     f.latency = window.area / completed;
-    f.refused_share = ShareRefused(window);
+    f.refused_share = ShareRefused(window, options_.usable);
     f.refused = f.refused_share > 0;
     f.burst = IsBurst(window, f.mean, options_.usable);
     f.overload = static_cast<double>(window.overloaded) > kOverloadOutcomes * completed;
@@ -211,8 +205,7 @@ class Knee {
     } else {
       CalmFree(f);
     }
-    wanted_ = std::clamp(wanted_, static_cast<double>(options_.min_limit),
-                         static_cast<double>(options_.max_limit));
+    wanted_ = InLimits(wanted_, options_);
     if (dip) return StartDip(window, f.latency, events);
     const LimitPlan plan = Steady(window.end);
     Report(window, plan.limit, f.refused_share, events);
@@ -232,21 +225,20 @@ class Knee {
 
   void CalmFree(const Figures& f) noexcept {
     over_ = 0;
-    const bool near = f.latency <= kNearInCalm * reference_;
     if (!f.refused) {
       // Down fast, up slowly: a queue must not pass for a slower service.
       const double follow = f.latency < reference_ ? 0.2 : std::min(1.0, f.seconds / 30);
       reference_ += follow * (f.latency - reference_);
     }
+    const bool near = f.latency <= kNearInCalm * reference_;
     if (f.mean <= knee_) {
       knee_ += 0.01 * (f.mean - knee_);
-    } else if (f.latency <= kNearInCalm * reference_) {
+    } else if (near) {
       knee_ += 0.3 * (f.mean - knee_);
     }
     const double target = kCalmFactor * TightLimit();
-    const double wish = f.refused && (f.burst || near)
-                            ? std::max(target, std::min(1.1 * wanted_, 4 * target))
-                            : target;
+    double wish = target;
+    if (f.refused && (f.burst || near)) wish = std::max(wish, std::min(1.1 * wanted_, 4 * target));
     if (wish > wanted_) {
       wanted_ = wish;
     } else if (!f.refused) {
@@ -330,11 +322,10 @@ class Knee {
       return Resume(window, events);
     }
     ++dips_;
-    reference_ = window.area / completed;
     const double before = knee_;
+    reference_ = window.area / completed;
     knee_ = std::min(full_rate_ * reference_, 1e6);
-    wanted_ = std::clamp(TightLimit(), static_cast<double>(options_.min_limit),
-                         static_cast<double>(options_.max_limit));
+    wanted_ = InLimits(TightLimit(), options_);
     mode_ = KneeMode::kFull;
     cause_ = Cause::kMeasured;
     deep_ = completed / seconds > kFree * full_rate_ && dip_limit_ > kDipFloor;

@@ -32,13 +32,12 @@ struct LatencyBuckets {
     return static_cast<std::uint32_t>(octave - kFirstOctave) * kParts + part;
   }
 
-  // The harmonic middle of a bucket, equally far from both of its ends in proportion.
+  // The harmonic middle of a bucket, equally far from both of its ends in proportion: for a bucket
+  // from m to m + 1 widths, m + m/(2m + 1) of them.
   static constexpr Duration ValueOf(std::uint32_t index) noexcept {
-    const std::uint32_t octave = index / kParts;
-    const std::uint64_t low = std::uint64_t{kParts + index % kParts}
-                              << (octave + (kFirstOctave - kPartBits));
-    const std::uint64_t high = low + (std::uint64_t{1} << (octave + (kFirstOctave - kPartBits)));
-    return Duration(static_cast<std::int64_t>(low + (high - low) * low / (low + high)));
+    const std::uint64_t width = std::uint64_t{1} << (index / kParts + kFirstOctave - kPartBits);
+    const std::uint64_t m = kParts + index % kParts;
+    return Duration(static_cast<std::int64_t>(m * width + width * m / (2 * m + 1)));
   }
 };
 

@@ -4,20 +4,20 @@
 
 #include <cstdint>
 
+#include "shed/internal/random.h"
+
 namespace shed::internal {
 
 // SplitMix64 (Steele, Lea, Flood 2014): one word of state, and neighbouring seeds give unrelated
 // streams, so that instances numbered 1, 2, 3 do not move together. Not thread-safe.
 class SplitMix {
  public:
-  constexpr explicit SplitMix(std::uint64_t seed) noexcept : state_(seed) {}
+  constexpr explicit SplitMix(std::uint64_t seed) noexcept : state_(Mix(seed)) {}
 
   constexpr std::uint64_t Next() noexcept {
-    state_ += 0x9e37'79b9'7f4a'7c15;
-    std::uint64_t z = state_;
-    z = (z ^ (z >> 30)) * 0xbf58'476d'1ce4'e5b9;
-    z = (z ^ (z >> 27)) * 0x94d0'49bb'1331'11eb;
-    return z ^ (z >> 31);
+    const std::uint64_t draw = Mix(state_);
+    state_ += kGolden;
+    return draw;
   }
   // Uniform in [low, high).
   constexpr double Uniform(double low, double high) noexcept {
