@@ -58,7 +58,7 @@ void AddNoisy(const Cell& cell, const Recorder& seen, Report& report) {
   report.fields.push_back({"quiet_share_best", best});
   report.fields.push_back({"loud_share", AnsweredShare(seen, kLoudCaller, from, to)});
   double back = LoudBackShare(*cell.scenario, seen);
-  for (const Scenario& burst : {NoisyNeighbour(200, 5s), NoisyNeighbour(20'000, 60s)}) {
+  for (const Scenario& burst : {NoisyNeighbour(500, 5s), NoisyNeighbour(20'000, 60s)}) {
     Simulation simulation(burst, cell.stack->make_factory(burst, cell.seed), cell.seed);
     back = std::min(back, LoudBackShare(burst, simulation.Run()));
   }

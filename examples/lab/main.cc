@@ -212,55 +212,74 @@ int Complain(std::string sentence) {
   return kBadInput;
 }
 
-int Main(int argc, char** argv) {
+void AddFile(CLI::App& command, const char* option, std::string& file) {
+  command.add_option(option, file, "Write the figures to this file")->type_name("FILE");
+}
+
+// The command line. Each command's work is its callback; its exit code ends in `code`.
+struct CommandLine {
+  CommandLine() {
+    app.require_subcommand(1);
+    AddLabCommands();
+    CLI::App* const live_app = app.add_subcommand("live", "Real threads in real time, 36 s");
+    AddFile(*live_app, "--json", live.json);
+    live_app->callback([this] { code = live(); });
+    CLI::App* const demo_app = app.add_subcommand("demo", "must with seed 1, and live");
+    AddFile(*demo_app, "--lab-json", demo.lab_json);
+    AddFile(*demo_app, "--live-json", demo.live_json);
+    demo_app->callback([this] { code = demo(); });
+  }
+
+  void AddLabCommands() {
+    CLI::App* const run_app = app.add_subcommand("run", "Run scenarios under limiter stacks");
+    run_app->add_option("--scenario", run.scenario, "A name, or all")->type_name("NAME");
+    run_app->add_option("--stack", run.stack, "A name, or all")->type_name("NAME");
+    run_app->add_option("--seed", run.seed, "0 to 2^64 - 1; 1 unless given")->type_name("N");
+    AddFile(*run_app, "--json", run.json);
+    run_app->callback([this] { code = run(); });
+    app.add_subcommand("list", "Name all scenarios and stacks")->callback([this] {
+      code = List();
+    });
+    CLI::App* const must_app =
+        app.add_subcommand("must", "Hold the figures against what must come out");
+    CLI::Option* const seed =
+        must_app->add_option("--seed", must.seed, "One seed; 1 unless given")->type_name("N");
+    must_app->add_option("--seeds", must.seeds, "Several seeds, as in 1-5")
+        ->type_name("A-B")
+        ->excludes(seed);
+    AddFile(*must_app, "--json", must.json);
+    must_app->callback([this] { code = must(); });
+  }
+
+  bool HasCommand(const std::string& name) {
+    const auto has_name = [&](CLI::App* command) { return command->get_name() == name; };
+    return !app.get_subcommands(has_name).empty();
+  }
+
   CLI::App app{"The overload lab: what a service does when more is asked of it than it can do."};
-  app.require_subcommand(1);
-
   RunCommand run;
-  CLI::App* const run_app = app.add_subcommand("run", "Run scenarios under limiter stacks");
-  run_app->add_option("--scenario", run.scenario, "A name, or all")->type_name("NAME");
-  run_app->add_option("--stack", run.stack, "A name, or all")->type_name("NAME");
-  run_app->add_option("--seed", run.seed, "0 to 2^64 - 1; 1 unless given")->type_name("N");
-  run_app->add_option("--json", run.json, "Write the figures to this file")->type_name("FILE");
-
-  CLI::App* const list_app = app.add_subcommand("list", "Name all scenarios and stacks");
-
   LiveCommand live;
-  CLI::App* const live_app = app.add_subcommand("live", "Real threads in real time, 36 s");
-  live_app->add_option("--json", live.json, "Write the figures to this file")->type_name("FILE");
-
   MustCommand must;
-  CLI::App* const must_app =
-      app.add_subcommand("must", "Hold the figures against what must come out");
-  must_app->add_option("--seed", must.seed, "One seed; 1 unless given")->type_name("N");
-  must_app->add_option("--seeds", must.seeds, "Several seeds, as in 1-5")
-      ->type_name("A-B")
-      ->excludes("--seed");
-  must_app->add_option("--json", must.json, "Write the figures to this file")->type_name("FILE");
-
   DemoCommand demo;
-  CLI::App* const demo_app = app.add_subcommand("demo", "must with seed 1, and live");
-  demo_app->add_option("--lab-json", demo.lab_json, "Write the lab's figures to this file")
-      ->type_name("FILE");
-  demo_app->add_option("--live-json", demo.live_json, "Write the live figures to this file")
-      ->type_name("FILE");
+  int code = 0;
+};
 
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help.
-    return Complain(error.what());
+int Main(int argc, char** argv) {
+  CommandLine line;
+  // CLI11 would only say that a subcommand is required.
+  const std::string first = argc > 1 ? argv[1] : "";
+  if (!first.empty() && first[0] != '-' && !line.HasCommand(first)) {
+    return Complain("there is no command \"" + first + "\"; `shed_lab --help` names them");
   }
   try {
-    if (*run_app) return run();
-    if (*list_app) return List();
-    if (*live_app) return live();
-    if (*must_app) return must();
-    if (*demo_app) return demo();
+    line.app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return line.app.exit(error);  // --help.
+    return Complain(error.what());
   } catch (const BadInput& problem) {
     return Complain(problem.what());
   }
-  return kBadInput;
+  return line.code;
 }
 
 }  // namespace

@@ -61,11 +61,11 @@ TEST_F(Cli, RefusesWrongNames) {
   ExpectRefused("run --scenario ''", "there is no scenario \"\"");
   ExpectRefused("run --stack Knee", "there is no stack \"Knee\"");
   ExpectRefused("run --scenario spike --stack all,none", "there is no stack");
-  ExpectRefused("walk", "walk");
+  ExpectRefused("walk", "there is no command \"walk\"");
   ExpectRefused("run spike", "spike");
   ExpectRefused("run --speed 3", "--speed");
   ExpectRefused("", "subcommand");
-  ExpectRefused("--seed 1", "seed");
+  ExpectRefused("--seed 1", "subcommand");
 }
 
 TEST_F(Cli, RefusesWrongValues) {
