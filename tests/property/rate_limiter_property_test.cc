@@ -28,6 +28,12 @@ __extension__ using Wide = __int128;
 using Rng = std::mt19937_64;
 
 constexpr Duration kYears100 = 24h * 36525;
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr int kScale = 1;
+#else
+constexpr int kScale = 5;
+#endif
+
 // Where a run starts; a jump of 100 years, and a lag, fit on either side.
 constexpr std::int64_t kLatestStart = std::int64_t{1} << 62;
 constexpr std::int64_t kEarliestStart =
@@ -320,17 +326,17 @@ TYPED_TEST_SUITE(RateLimiterPropertyTest, Limiters, SyncName);
 TYPED_TEST(RateLimiterPropertyTest, AgreesWithTheExactOracle) {
   for (const RateLimiterOptions& options : Rates()) {
     ASSERT_EQ(options.Problem(), "");
-    for (const std::uint64_t seed : {1, 2, 3}) {
+    for (const std::uint64_t seed : {1u, 2u, 3u}) {
       SCOPED_TRACE(testing::Message() << options.rate << " per " << options.per.count()
                                       << " ns, burst " << options.burst << ", seed " << seed);
       Run<TypeParam> run(options, seed);
-      for (int i = 0; i < 25; ++i) {
+      for (int i = 0; i < 5 * kScale; ++i) {
         run.Operate(1000);
         if (this->HasFatalFailure()) return;
       }
       // The run is worth something only if both answers are common.
-      EXPECT_GT(run.admitted(), 1000);
-      EXPECT_GT(run.refused(), 1000);
+      EXPECT_GT(run.admitted(), 200 * kScale);
+      EXPECT_GT(run.refused(), 200 * kScale);
     }
   }
 }
@@ -368,7 +374,7 @@ TYPED_TEST(RateLimiterPropertyTest, NoSpanHasTooMany) {
     std::int64_t now = kEarliestStart;
     Spans spans(options, now);
     const std::int64_t step = (std::int64_t{1} << 56) / TicksPerNano(options);
-    for (int i = 0; i < 30'000; ++i) {
+    for (int i = 0; i < 6'000 * kScale; ++i) {
       if (Between(rng, 0, 2) == 0 && now < kLatestStart) now += AnyScale(rng, step);
       const TimePoint at{Duration(now)};
       if (!held.empty() && Between(rng, 0, 9) == 0) {
@@ -392,7 +398,7 @@ TYPED_TEST(RateLimiterPropertyTest, NoSpanHasTooMany) {
 // possible then, a call too many or a hint too short is not.
 TYPED_TEST(RateLimiterPropertyTest, AnyLagNeverAdmitsTooMany) {
   for (const RateLimiterOptions& options : Rates()) {
-    for (const std::uint64_t seed : {11, 12, 13}) {
+    for (const std::uint64_t seed : {11u, 12u, 13u}) {
       SCOPED_TRACE(testing::Message() << options.rate << " per " << options.per.count()
                                       << " ns, burst " << options.burst << ", seed " << seed);
       Rng rng(seed);
@@ -401,7 +407,7 @@ TYPED_TEST(RateLimiterPropertyTest, AnyLagNeverAdmitsTooMany) {
       std::vector<std::pair<typename TypeParam::Ticket, std::int64_t>> held;
       std::int64_t latest = kEarliestStart;
       const std::int64_t exact = (std::int64_t{1} << 56) / TicksPerNano(options);
-      for (int i = 0; i < 20'000; ++i) {
+      for (int i = 0; i < 4'000 * kScale; ++i) {
         if (Between(rng, 0, 3) == 0 && latest < kLatestStart) latest += AnyScale(rng, 4 * exact);
         std::int64_t now = latest;
         if (Between(rng, 0, 3) == 0) now = SaturatingAdd(now, -AnyScale(rng, kYears100.count()));
@@ -482,12 +488,6 @@ TYPED_TEST(RateLimiterPropertyTest, AnHourOfPollingChangesNothing) {
   EXPECT_TRUE(limiter.Admit({}, TimePoint(1h), ticket).admitted());
 }
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr int kStepsPerThread = 20'000;
-#else
-constexpr int kStepsPerThread = 60'000;
-#endif
-
 // Eight threads whose clocks lag, at a rate whose epochs last 0.14 s of the clock: they turn some
 // two hundred times under the threads' hands. The books must balance at the end: no unit too many,
 // and, as demand never ceases, none lost.
@@ -502,8 +502,8 @@ TEST(RateLimiterThreadsTest, EpochsTurnUnderThreads) {
   std::atomic<bool> too_many{false};
   const auto work = [&](std::uint64_t seed) {
     Rng rng(seed);
-    for (int i = 0; i < kStepsPerThread; ++i) {
-      if (i % 8 == 0) clock.Advance(Duration(Between(rng, 0, 1'000'000)));
+    for (int i = 0; i < 12'000 * kScale; ++i) {
+      if (i % 8 == 0) clock.Advance(Duration(Between(rng, 0, 5'000'000 / kScale)));
       TimePoint now = clock.Now();
       // Up to 30 ms, below the exact bound of 36 ms.
       if (i % 4 == 0) now -= Duration(AnyScale(rng, 30'000'000));

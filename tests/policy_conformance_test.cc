@@ -1,0 +1,231 @@
+#include "shed/testing/policy_conformance.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "shed/admission_controller.h"
+#include "shed/circuit_breaker.h"
+#include "shed/concurrency_limiter.h"
+#include "shed/demerit_tracker.h"
+#include "shed/gradient_limiter.h"
+#include "shed/knee_limiter.h"
+#include "shed/named.h"
+#include "shed/rate_limiter.h"
+
+namespace shed {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+struct RateTraits : ConformanceTraits<RateLimiter> {
+  static RateLimiterOptions Free() { return {.rate = 1'000'000, .burst = 1000}; }
+  static RateLimiterOptions Tight() { return {.rate = 10, .burst = 3}; }
+  static constexpr RefusesWhen kRefuses = RefusesWhen::kHeld;
+  // Ten calls a second, at the pace of the suite's good calls, would be too few.
+  static constexpr Duration kPace = 100ms;
+  static constexpr Duration kRecovery = 1s;
+  static std::vector<RateLimiterOptions> Bad() {
+    return {{.rate = 0}, {.rate = -1}, {.per = 0s}, {.burst = 0}};
+  }
+  static auto State(const RateLimiter::Snapshot& s) { return std::tuple(s.available, s.full_in); }
+};
+
+struct NamedTraits : RateTraits {
+  using Policy = Named<"per-user", RateLimiter>;
+};
+
+struct ConcurrencyTraits : ConformanceTraits<ConcurrencyLimiter> {
+  static ConcurrencyLimiterOptions Tight() { return {.limit = 3}; }
+  static constexpr RefusesWhen kRefuses = RefusesWhen::kHeld;
+  static std::vector<ConcurrencyLimiterOptions> Bad() {
+    return {{.limit = 0}, {.limit = -1}, {.usable = {kNan, 1, 1, 1}}, {.usable = {1, 0.5, 1, 1}}};
+  }
+  static auto State(const ConcurrencyLimiter::Snapshot& s) {
+    return std::tuple(s.limit, s.in_flight);
+  }
+  static std::uint64_t InFlight(const ConcurrencyLimiter::Snapshot& s) { return s.in_flight; }
+};
+
+struct BreakerTraits : ConformanceTraits<CircuitBreaker> {
+  static constexpr RefusesWhen kRefuses = RefusesWhen::kFailed;
+  static constexpr Duration kRecovery = 10s;
+  static std::vector<CircuitBreakerOptions> Bad() {
+    return {{.consecutive_failures = -1}, {.window = 0s},     {.failure_ratio = kNan},
+            {.slow_ratio = kInfinity},    {.open_for = -1ns}, {.probes = 0}};
+  }
+  static auto State(const CircuitBreaker::Snapshot& s) {
+    return std::tuple(s.state, s.generation, s.counts, s.opens_total, s.open_since, s.retry_after,
+                      s.open_for, s.probes_in_flight, s.probe_successes, s.admitted_share);
+  }
+  static std::uint64_t InFlight(const CircuitBreaker::Snapshot& s) { return s.probes_in_flight; }
+};
+
+// Half-open with a ramp behind it, the last calls counted instead of a window.
+struct CountingBreakerTraits : BreakerTraits {
+  static CircuitBreakerOptions Free() {
+    return {.count_window = 100, .max_open_for = 8s, .ramp = 1s};
+  }
+  static CircuitBreakerOptions Tight() { return Free(); }
+  static constexpr Duration kRecovery = 20s;
+};
+
+struct AdmissionTraits : ConformanceTraits<AdmissionController> {
+  static AdmissionControllerOptions Tight() { return {.max_rejection = 1, .min_rps = 0}; }
+  static constexpr RefusesWhen kRefuses = RefusesWhen::kFailed;
+  static constexpr Duration kRecovery = 12s;
+  static std::vector<AdmissionControllerOptions> Bad() {
+    return {{.window = 0s},     {.threshold = kNan},          {.threshold = 0},
+            {.aggression = -1}, {.max_rejection = kInfinity}, {.min_rps = -1}};
+  }
+  static auto State(const AdmissionController::Snapshot& s) {
+    return std::tuple(s.calls, s.successes, s.probability, s.arrivals);
+  }
+  // Arrivals are what it is for: they say which class is refused first.
+  static auto Trace(const AdmissionController::Snapshot& s) {
+    return std::tuple(s.calls, s.successes, s.probability);
+  }
+};
+
+struct DemeritTraits : ConformanceTraits<DemeritTracker> {
+  static DemeritTrackerOptions Free() { return {.budget = 1000}; }
+  static DemeritTrackerOptions Tight() { return {.budget = 3}; }
+  static constexpr RefusesWhen kRefuses = RefusesWhen::kHeld;
+  static constexpr Duration kRecovery = 61s;
+  static std::vector<DemeritTrackerOptions> Bad() {
+    return {{.budget = 0},
+            {.window = -1s},
+            {.demerit_per_denial = kNan},
+            {.decay_per_second = kInfinity},
+            {.max_penalty = 0s},
+            {.hog_threshold = 0},
+            {.max_callers = 0}};
+  }
+  // Demerit, who asked and who waits are what it is for.
+  static auto State(const DemeritTracker::Snapshot& s) {
+    return std::tuple(s.budget, s.in_use, s.overflow_in_use);
+  }
+  static std::uint64_t InFlight(const DemeritTracker::Snapshot& s) { return s.in_use; }
+};
+
+// Two callers fit the table, the others share the overflow.
+struct CrowdedDemeritTraits : DemeritTraits {
+  static DemeritTrackerOptions Free() { return {.budget = 1000, .max_callers = 2}; }
+};
+
+struct GradientTraits : ConformanceTraits<GradientLimiter> {
+  static GradientLimiterOptions Of(std::int64_t limit) {
+    return {.min_limit = limit,
+            .max_limit = limit,
+            .initial_limit = limit,
+            .baseline = GradientBaseline::kFixed,
+            .fixed_baseline = 10ms,
+            .probe_limit = std::min<std::int64_t>(limit, 3)};
+  }
+  static GradientLimiterOptions Free() { return Of(64); }
+  static GradientLimiterOptions Tight() { return Of(3); }
+  static constexpr RefusesWhen kRefuses = RefusesWhen::kHeld;
+  static std::vector<GradientLimiterOptions> Bad() {
+    return {{.percentile = kNan}, {.buffer = kInfinity}, {.interval = 0s},
+            {.min_limit = 0},     {.min_limit = 2000},   {.probe_samples = -1}};
+  }
+  static auto State(const GradientLimiter::Snapshot& s) { return std::tuple(s.limit, s.in_flight); }
+  static std::uint64_t InFlight(const GradientLimiter::Snapshot& s) { return s.in_flight; }
+};
+
+// As it comes: probes, and a limit that moves.
+struct ProbingGradientTraits : GradientTraits {
+  static GradientLimiterOptions Free() { return {.initial_limit = 64}; }
+};
+
+struct KneeTraits : ConformanceTraits<KneeLimiter> {
+  static KneeLimiterOptions Of(std::int64_t limit) {
+    return {.min_limit = limit, .max_limit = limit, .initial_limit = limit};
+  }
+  static KneeLimiterOptions Free() { return {.initial_limit = 64}; }
+  static KneeLimiterOptions Tight() { return Of(3); }
+  static constexpr RefusesWhen kRefuses = RefusesWhen::kHeld;
+  static std::vector<KneeLimiterOptions> Bad() {
+    return {{.min_limit = 0},
+            {.max_limit = 1},
+            {.headroom = -1},
+            {.dip_interval = 0s},
+            {.dip_jitter = kNan}};
+  }
+  static auto State(const KneeLimiter::Snapshot& s) {
+    return std::tuple(s.mode, s.knee, s.wanted, s.cap, s.throughput, s.dips, s.limit, s.in_flight);
+  }
+  static std::uint64_t InFlight(const KneeLimiter::Snapshot& s) { return s.in_flight; }
+};
+
+// A user's policy with a ticket, which says nothing of its state: caps the retries that run.
+struct RetryCapOptions {
+  int limit = 100;
+  constexpr std::string_view Problem() const {
+    return limit < 1 ? "limit: want at least 1 call" : "";
+  }
+};
+class SlotCap {
+ public:
+  using Options = RetryCapOptions;
+  struct Ticket {
+    bool counted = false;
+  };
+  static constexpr std::string_view kName = "slot_cap";
+  static constexpr bool kHolds = true;
+
+  explicit SlotCap(const Options& options) : limit_(internal::Checked(options).limit) {}
+
+  Verdict Admit(const Request&, TimePoint, Ticket& ticket) noexcept {
+    int seen = taken_.load();
+    do {
+      if (seen >= limit_) return Verdict::Refuse(Reason::kDenied);
+    } while (!taken_.compare_exchange_weak(seen, seen + 1));
+    ticket.counted = true;
+    return Verdict::Admit();
+  }
+  void Cancel(Ticket& ticket, const Verdict&, TimePoint) noexcept { Release(ticket); }
+  void Complete(Ticket& ticket, Outcome) noexcept { Release(ticket); }
+
+ private:
+  void Release(Ticket& ticket) noexcept {
+    if (ticket.counted) taken_.fetch_sub(1);
+    ticket.counted = false;
+  }
+  const int limit_;
+  std::atomic<int> taken_{0};
+};
+struct SlotCapTraits : ConformanceTraits<SlotCap> {
+  static RetryCapOptions Tight() { return {.limit = 3}; }
+  static constexpr RefusesWhen kRefuses = RefusesWhen::kHeld;
+  static std::vector<RetryCapOptions> Bad() { return {{.limit = 0}}; }
+};
+
+// The smallest there is: a name and an answer.
+struct Open {
+  static constexpr std::string_view kName = "open";
+  Verdict Admit(const Request&, TimePoint) const noexcept { return Verdict::Admit(); }
+};
+
+}  // namespace
+
+using Policies =
+    ::testing::Types<RateTraits, NamedTraits, ConcurrencyTraits, BreakerTraits,
+                     CountingBreakerTraits, AdmissionTraits, DemeritTraits, CrowdedDemeritTraits,
+                     GradientTraits, ProbingGradientTraits, KneeTraits>;
+INSTANTIATE_TYPED_TEST_SUITE_P(Shed, PolicyConformance, Policies);
+using UserPolicies = ::testing::Types<SlotCapTraits, ConformanceTraits<Open>>;
+INSTANTIATE_TYPED_TEST_SUITE_P(User, PolicyConformance, UserPolicies);
+
+}  // namespace shed
