@@ -13,8 +13,13 @@
 #include <vector>
 
 #include "shed/solo.h"
+#include "shed/sync.h"
 
 namespace shed {
+
+// Every member compiles for one thread, too.
+template class BasicAdaptiveLimiter<BasicGradient<NoSync>, NoSync>;
+
 namespace {
 
 using namespace std::chrono_literals;

@@ -13,8 +13,13 @@
 
 #include "shed/internal/split_mix.h"
 #include "shed/solo.h"
+#include "shed/sync.h"
 
 namespace shed {
+
+// Every member compiles for one thread, too.
+template class BasicAdaptiveLimiter<Knee, NoSync>;
+
 namespace {
 
 using namespace std::chrono_literals;

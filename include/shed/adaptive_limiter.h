@@ -182,9 +182,7 @@ class BasicAdaptiveLimiter {
       overloaded_.fetch_add(1, std::memory_order_relaxed);
     }
     const Word before(hot_.word.fetch_add(Word::kEnd, std::memory_order_acq_rel));
-    if constexpr (kSamples) {
-      if (completion.outcome == Outcome::kSuccess) Sample(completion, before.in_flight());
-    }
+    if (completion.outcome == Outcome::kSuccess) Sample(completion, before.in_flight());
     if (const Word after(before.bits() + Word::kEnd); MayClose(after, completion.now)) {
       TryClose(completion.now, events);
     }
@@ -214,9 +212,9 @@ class BasicAdaptiveLimiter {
   }
 
   // Outside the lock; the algorithm keeps what it samples in atomics.
-  void Sample(const Completion& completion,
-              std::uint32_t in_flight) noexcept SHED_NO_THREAD_SAFETY_ANALYSIS {
-    algorithm_.Sample(completion, in_flight);
+  void Sample([[maybe_unused]] const Completion& completion,
+              [[maybe_unused]] std::uint32_t in_flight) noexcept SHED_NO_THREAD_SAFETY_ANALYSIS {
+    if constexpr (kSamples) algorithm_.Sample(completion, in_flight);
   }
 
   static constexpr std::int64_t Count(TimePoint at) noexcept {

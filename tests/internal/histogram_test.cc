@@ -107,7 +107,9 @@ TEST(LatencyHistogram, TurnsWithoutLosingOrDoublingASample) {
   std::vector<std::thread> threads;
   for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&, i] {
-      for (std::uint64_t n = 0; n < kEach; ++n) histogram.Record(Duration(1000 << (i * 2 + n % 2)));
+      for (std::uint64_t n = 0; n < kEach; ++n) {
+        histogram.Record(Duration(n % 2 == 0 ? 1000 << i : 5'000'000));
+      }
       running.fetch_sub(1);
     });
   }
