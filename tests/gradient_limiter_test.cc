@@ -325,6 +325,20 @@ TEST(GradientLimiter, FailuresAreNoSamples) {
   EXPECT_NEAR(Millis(bench.Read().baseline), 10, 0.2);
 }
 
+// Twenty samples, not twenty calls: one slow success among nineteen failures decides nothing.
+TEST(GradientLimiter, FailuresDoNotMakeUpTheSamples) {
+  Bench bench({.baseline = GradientBaseline::kFixed, .fixed_baseline = 10ms});
+  bench.Round(10ms, 1);  // The first.
+  for (int i = 0; i < 18; ++i) {
+    bench.Round(100ms, 1);
+    bench.Round(10ms, 19, Outcome::kFailure);
+    ASSERT_EQ(bench.Read().limit, 20u) << i;
+  }
+  bench.Round(100ms, 1);
+  for (int i = 0; i < 20; ++i) bench.Round(10ms, 19, Outcome::kFailure);
+  EXPECT_EQ(bench.Read().limit, 13u) << "half, and the root";
+}
+
 // Permits that never come back, more than a probe lets in: the probe must not close the door for
 // good, nor needs a completion to give up.
 TEST(GradientLimiter, HungCallsDoNotHoldAProbeOpen) {

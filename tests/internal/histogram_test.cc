@@ -127,5 +127,34 @@ TEST(LatencyHistogram, TurnsWithoutLosingOrDoublingASample) {
   EXPECT_EQ(in_buckets, total);
 }
 
+// The same without luck: a sample comes right after every look at a bucket.
+struct BusySync {
+  template <class T>
+  struct Atomic : NoSync::Atomic<T> {
+    using NoSync::Atomic<T>::Atomic;
+    T load(std::memory_order order = std::memory_order_seq_cst) const noexcept {
+      const T seen = NoSync::Atomic<T>::load(order);
+      if (!busy) return seen;
+      ++recorded;
+      const_cast<Atomic*>(this)->fetch_add(1);
+      return seen;
+    }
+  };
+  static inline bool busy = false;
+  static inline std::uint64_t recorded = 0;
+};
+TEST(LatencyHistogram, ASampleDuringTheTurnIsTakenOrStays) {
+  LatencyHistogram<BusySync> histogram;
+  histogram.Record(1ms);
+  histogram.Record(1s);
+  std::uint64_t taken = 0;
+  BusySync::busy = true;
+  for (int i = 0; i < 5; ++i) taken += histogram.Take().total;
+  BusySync::busy = false;
+  taken += histogram.Take().total;
+  EXPECT_EQ(taken, 2 + BusySync::recorded);
+  EXPECT_EQ(histogram.Count(), 0u);
+}
+
 }  // namespace
 }  // namespace shed::internal
