@@ -4,12 +4,15 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "shed/concurrency_limiter.h"
@@ -331,6 +334,18 @@ TEST(CircuitBreaker, ResultsFromBeforeItOpenedDoNotCloseIt) {
   EXPECT_EQ(b.Read(At(seconds(11))).counts.failed_in_a_row, 0u);
 }
 
+// The window's tags tell 4096 generations apart; a ticket held for as many belongs to none of them.
+TEST(CircuitBreaker, ATicketOfLongAgoIsStaleToo) {
+  Breaker b({});
+  std::vector<Breaker::Call> held;
+  for (int change = 0; change < 10'000; ++change) {
+    held.push_back(b.Ask(At(seconds(0))));
+    b.Change([&](auto& breaker, Events& events) { breaker.Reset(At(seconds(0)), events); });
+  }
+  for (Breaker::Call& call : held) b.End(call, At(seconds(0)), kFailure);
+  EXPECT_EQ(b.Read(At(seconds(0))).counts, BreakerCounts{});
+}
+
 TEST(CircuitBreaker, ATicketEndsOnce) {
   Breaker b({.consecutive_failures = 0});
   auto call = b.Ask(At(seconds(0)));
@@ -524,6 +539,66 @@ TEST(CircuitBreaker, AClockThatJumpsOrGoesBack) {
 }
 
 // ---- Threads ----
+
+// A Sync that runs a hook right before the next lock: what another thread does between this one's
+// look and its lock.
+struct HookSync {
+  static inline std::function<void()> before_lock;
+  template <class T>
+  using Atomic = std::atomic<T>;
+  struct SHED_CAPABILITY("mutex") Mutex {
+    void lock() SHED_ACQUIRE() {
+      if (before_lock) std::exchange(before_lock, nullptr)();
+    }
+    bool try_lock() SHED_TRY_ACQUIRE(true) { return true; }
+    void unlock() SHED_RELEASE() {}
+  };
+  static unsigned Stripe() noexcept { return 0; }
+};
+using HookedBreaker = BasicCircuitBreaker<HookSync>;
+
+TEST(CircuitBreaker, WhoIsBeatenToTheLastProbeIsRefused) {
+  HookedBreaker breaker(Options{.consecutive_failures = 1, .probes = 1});
+  Events events;
+  HookedBreaker::Ticket ticket;
+  ASSERT_TRUE(breaker.Admit({}, At(seconds(0)), ticket, events).admitted());
+  breaker.Complete(ticket, {.now = At(seconds(0)), .outcome = kFailure}, events);
+  HookedBreaker::Ticket other;
+  HookSync::before_lock = [&] {
+    EXPECT_TRUE(breaker.Admit({}, At(seconds(5)), other, events).admitted());
+  };
+  EXPECT_EQ(breaker.Admit({}, At(seconds(5)), ticket, events), Verdict::Refuse(Reason::kProbing));
+  EXPECT_EQ(breaker.Read(At(seconds(5))).probes_in_flight, 1u);
+  // And the other way round: a slot that was free when it looked.
+  breaker.Cancel(other, Verdict::Refuse(Reason::kRate), At(seconds(5)), events);
+  HookSync::before_lock = [&] {
+    EXPECT_TRUE(breaker.Admit({}, At(seconds(5)), other, events).admitted());
+  };
+  EXPECT_EQ(breaker.Admit({}, At(seconds(5)), ticket, events), Verdict::Refuse(Reason::kProbing));
+}
+
+TEST(CircuitBreaker, OfTwoFailuresThatBothOpenOneDoes) {
+  HookedBreaker breaker(Options{.consecutive_failures = 2});
+  Events events;
+  HookedBreaker::Ticket tickets[3];
+  for (auto& ticket : tickets) breaker.Admit({}, At(seconds(0)), ticket, events);
+  const Completion failed{.now = At(seconds(0)), .outcome = kFailure};
+  breaker.Complete(tickets[0], failed, events);
+  HookSync::before_lock = [&] { breaker.Complete(tickets[1], failed, events); };
+  breaker.Complete(tickets[2], failed, events);
+  EXPECT_EQ(events.size(), 1u);
+  EXPECT_EQ(breaker.Read(At(seconds(0))).opens_total, 1u);
+}
+
+TEST(CircuitBreaker, AFailureThatWouldOpenIsStaleOnceItWasReset) {
+  HookedBreaker breaker(Options{.consecutive_failures = 1});
+  Events events;
+  HookedBreaker::Ticket ticket;
+  breaker.Admit({}, At(seconds(0)), ticket, events);
+  HookSync::before_lock = [&] { breaker.Reset(At(seconds(0)), events); };
+  breaker.Complete(ticket, {.now = At(seconds(0)), .outcome = kFailure}, events);
+  EXPECT_EQ(breaker.Read(At(seconds(0))).state, BreakerState::kClosed);
+}
 
 // At most `probes` probes at any interleaving, and one transition per cause.
 TEST(CircuitBreaker, ThreadsNeverGetMoreThanTheProbes) {

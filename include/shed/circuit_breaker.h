@@ -191,8 +191,8 @@ class BasicCircuitBreaker {
     if (mine.generation != gate_.generation() || end.outcome == Outcome::kIgnored) return;
     const bool failed = end.outcome != Outcome::kSuccess;
     if (options_.count_window != 0) return CompleteCounted(mine, end.now, failed, slow, events);
-    window_.Add(end.now, KindOf(failed, slow), mine.generation);
     const std::uint32_t row = row_.Add(failed, mine.generation);
+    window_.Add(end.now, KindOf(failed, slow), mine.generation);
     if (failed || slow) Weigh(mine.generation, end.now, row, events);
   }
 
