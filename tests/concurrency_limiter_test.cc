@@ -6,11 +6,13 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "shed/internal/criticality_share.h"
@@ -67,6 +69,8 @@ constexpr CriticalityShare kShares({0.0, 0.29, 0.5, 1.0});
 static_assert(kShares.Usable(100, Criticality::kSheddable) == 0);
 // 0.29 * 100 is 28.999999999999996.
 static_assert(kShares.Usable(100, Criticality::kSheddablePlus) == 29);
+// 0.0157 * 1'000'000 is 15'699.999999999998.
+static_assert(CriticalityShare({0.0157, 1, 1, 1}).Usable(10'000, Criticality::kSheddable) == 157);
 static_assert(kShares.Usable(3, Criticality::kCritical) == 1);
 static_assert(kShares.Usable(1, Criticality::kCritical) == 1);
 static_assert(kShares.Usable(0, Criticality::kCritical) == 0);
@@ -321,14 +325,96 @@ void RunThreads(int count, auto work) {
   for (std::thread& thread : threads) thread.join();
 }
 
+// Runs `after_load` on the thread that has just read a word, before it can write: what others do
+// at the worst moment.
+struct HookSync {
+  inline static thread_local std::function<void()> after_load;
+
+  template <class T>
+  class Atomic {
+   public:
+    Atomic(T value) : value_(value) {}
+    T load(std::memory_order order) const {
+      const T value = value_.load(order);
+      if (after_load) after_load();
+      return value;
+    }
+    void store(T value, std::memory_order order) { value_.store(value, order); }
+    T fetch_add(T value, std::memory_order order) { return value_.fetch_add(value, order); }
+    T fetch_sub(T value, std::memory_order order) { return value_.fetch_sub(value, order); }
+    bool compare_exchange_weak(T& seen, T value, std::memory_order order) {
+      return value_.compare_exchange_weak(seen, value, order);
+    }
+    bool compare_exchange_weak(T& seen, T value, std::memory_order order,
+                               std::memory_order failure) {
+      return value_.compare_exchange_weak(seen, value, order, failure);
+    }
+
+   private:
+    std::atomic<T> value_;
+  };
+  using Mutex = StdMutex;
+  static unsigned Stripe() noexcept { return 0; }
+
+  // Once.
+  static void AfterLoad(std::function<void()> hook) {
+    after_load = [hook = std::move(hook)] {
+      const std::function<void()> once = hook;
+      after_load = nullptr;
+      once();
+    };
+  }
+};
+using Hooked = BasicConcurrencyLimiter<HookSync>;
+
+// Checklist 6: check first and count then. Another call takes the last permit between the two.
+TEST(ConcurrencyLimiterTest, LastPermitIsTakenBetweenReadAndWrite) {
+  Solo<Hooked> limiter({.limit = 1});
+  Hooked::Ticket other, mine;
+  HookSync::AfterLoad([&] { EXPECT_TRUE(limiter.Admit({}, kNow, other).admitted()); });
+  EXPECT_FALSE(limiter.Admit({}, kNow, mine).admitted());
+  EXPECT_EQ(limiter.Read(kNow).in_flight, 1u);
+  limiter.Complete(mine, Outcome::kSuccess);
+  EXPECT_EQ(limiter.Read(kNow).in_flight, 1u);
+}
+
+// The limit shrinks between the two: it is the one in force at the write that counts.
+TEST(ConcurrencyLimiterTest, LimitShrinksBetweenReadAndWrite) {
+  Solo<Hooked> limiter({.limit = 5});
+  Hooked::Ticket first, second;
+  ASSERT_TRUE(limiter.Admit({}, kNow, first).admitted());
+  HookSync::AfterLoad([&] { EXPECT_EQ(limiter.SetLimit(1, kNow), ""); });
+  EXPECT_FALSE(limiter.Admit({}, kNow, second).admitted());
+  EXPECT_EQ(limiter.Read(kNow).in_flight, 1u);
+  EXPECT_EQ(limiter.Read(kNow).limit, 1u);
+}
+
+// A call comes, or ends, while the limit is being set: it is not lost.
+TEST(ConcurrencyLimiterTest, SetLimitLosesNoCall) {
+  Solo<Hooked> limiter({.limit = 5});
+  Hooked::Ticket ticket;
+  HookSync::AfterLoad([&] { EXPECT_TRUE(limiter.Admit({}, kNow, ticket).admitted()); });
+  EXPECT_EQ(limiter.SetLimit(7, kNow), "");
+  EXPECT_EQ(limiter.Read(kNow).in_flight, 1u);
+  HookSync::AfterLoad([&] { limiter.Complete(ticket, Outcome::kSuccess); });
+  EXPECT_EQ(limiter.SetLimit(3, kNow), "");
+  EXPECT_EQ(limiter.Read(kNow).in_flight, 0u);
+  EXPECT_EQ(limiter.Read(kNow).limit, 3u);
+}
+
 // P03, concurrency-limits#140: check first and count then, and threads exceed the limit together.
 TEST(ConcurrencyLimiterTest, SixteenThreadsNeverExceedTheLimit) {
-  Solo<ConcurrencyLimiter> limiter({.limit = 10});
+  Solo<Hooked> limiter({.limit = 10});
   Peak peak;
   std::atomic<std::int64_t> admitted{0};
   RunThreads(16, [&](int) {
-    for (int i = 0; i < kRounds; ++i) {
-      Ticket ticket;
+    int i = 0;
+    // Often gives the processor away between its read and its write.
+    HookSync::after_load = [&i] {
+      if (i % 32 == 1) std::this_thread::yield();
+    };
+    for (; i < kRounds; ++i) {
+      Hooked::Ticket ticket;
       if (!limiter.Admit({}, kNow, ticket).admitted()) continue;
       peak.Enter(1);
       if (i % 4 == 0) std::this_thread::yield();

@@ -292,7 +292,7 @@ TEST(RateLimiterTest, CancelNeverExceedsTheBurst) {
 TEST(RateLimiterTest, ManyRefundsAtOnceDoNotWrapTheWord) {
   Solo<RateLimiter> limiter({.rate = 1'999'999'993, .burst = 1'000'000});
   std::vector<RateLimiter::Ticket> tickets(1000);
-  Duration now = 0s;
+  Duration now = -1h;
   for (RateLimiter::Ticket& ticket : tickets) {
     ASSERT_TRUE(limiter.Admit({.cost = 1'000'000}, At(now), ticket).admitted());
     now += 600us;
@@ -377,17 +377,19 @@ TEST(RateLimiterTest, ChargeOfTheMaximumIsHeldAndCanBeGivenBack) {
 // A long stream that is charged as it goes pays more in its life than the word can hold at once:
 // units times ticks then overflows where it is given back.
 TEST(RateLimiterTest, ChargesOfALongStreamCanBeGivenBack) {
-  Solo<RateLimiter> limiter({.rate = 1'999'999'993, .burst = 1000});
-  RateLimiter::Ticket ticket;
-  ASSERT_TRUE(limiter.Admit({}, At(0s), ticket).admitted());
-  Duration now = 0s;
-  for (int i = 0; i < 100; ++i) limiter.Charge(ticket, kMaxCost, At(now += 500ms));
-  EXPECT_GT(ticket.units, kMax64 / 1'000'000'000);
-  EXPECT_EQ(limiter.Read(At(now)).available, 0);
-  limiter.Charge(ticket, 0, At(now));
-  EXPECT_EQ(limiter.Read(At(now)).available, 1000);
-  EXPECT_TRUE(Take(limiter, now, 1000));
-  EXPECT_FALSE(Take(limiter, now));
+  for (int charges = 16; charges < 48; ++charges) {
+    Solo<RateLimiter> limiter({.rate = 1'999'999'993, .burst = 1000});
+    RateLimiter::Ticket ticket;
+    ASSERT_TRUE(limiter.Admit({}, At(0s), ticket).admitted());
+    Duration now = 0s;
+    for (int i = 0; i < charges; ++i) limiter.Charge(ticket, kMaxCost, At(now += 500ms));
+    ASSERT_GT(ticket.units, kMax64 / 1'000'000'000);
+    ASSERT_EQ(limiter.Read(At(now)).available, 0);
+    limiter.Charge(ticket, 0, At(now));
+    ASSERT_EQ(limiter.Read(At(now)).available, 1000) << charges;
+    ASSERT_TRUE(Take(limiter, now, 1000)) << charges;
+    ASSERT_FALSE(Take(limiter, now)) << charges;
+  }
 }
 
 // A charge that comes first in a new epoch: the debt counts from the new anchor, not from the old.

@@ -17,17 +17,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -35,6 +32,8 @@
 #include "shed/internal/check_policy.h"
 #include "shed/internal/random.h"
 #include "shed/limiter.h"
+#include "shed/sync.h"
+#include "shed/testing/conformance_gate.h"
 #include "shed/testing/policy_subject.h"
 
 namespace shed {
@@ -188,6 +187,24 @@ TYPED_TEST_P(PolicyConformance, RefusedCallLeavesNoTrace) {
   for (auto& call : held) subject.Complete(call, Outcome::kSuccess);
   EXPECT_EQ(subject.InFlight(), 0u);
   EXPECT_TRUE(subject.Recovers());
+}
+
+// While it finds out whether the service is well again, calls that are cancelled, or that say
+// nothing, use up nothing of what it finds out by (a probe's slot, say).
+TYPED_TEST_P(PolicyConformance, CancelsWhileItRecovers) {
+  for (const bool cancelled : {false, true}) {
+    typename TestFixture::Subject subject(TypeParam::Tight());
+    auto held = subject.Provoke();
+    for (auto& call : held) subject.Complete(call, Outcome::kFailure);
+    subject.now = After(subject.now, TypeParam::kRecovery);
+    for (int i = 0; i < 2000; ++i) {
+      auto call = subject.Admit();
+      if (!call.admitted()) continue;
+      cancelled ? subject.Cancel(call) : subject.Complete(call, Outcome::kIgnored);
+    }
+    EXPECT_EQ(subject.InFlight(), 0u);
+    EXPECT_TRUE(subject.Recovers());
+  }
 }
 
 // Every outcome ends a call, one cast from outside the four too.
@@ -347,46 +364,22 @@ TYPED_TEST_P(PolicyConformance, Threads) {
 // In a limiter, before and behind a policy that refuses: what was admitted here is cancelled there,
 // and what was refused there was never asked here.
 TYPED_TEST_P(PolicyConformance, BesideAPolicyThatRefuses) {
-  typename TestFixture::Subject fresh(TypeParam::Free());
-  const auto check = [&]<std::size_t kPlace>(auto& limiter, ManualClock& clock,
-                                             std::integral_constant<std::size_t, kPlace>) {
-    auto& policy = limiter.template Get<kPlace>();
-    auto& gate = limiter.template Get<1 - kPlace>();
-    for (std::uint64_t i = 0; i < 300; ++i) {
-      gate.refuses = i % 3 == 0 ? Reason::kDenied : Reason::kConcurrency;
-      const auto guard = limiter.TryAdmit({.caller = fresh.Caller(i % 5), .cost = i % 3});
-      ASSERT_FALSE(guard);
-      ASSERT_EQ(guard.rejection().policy_name(), "conformance_gate");
-    }
-    EXPECT_EQ(fresh.StateOf(policy, clock.Now()), fresh.State());
-    gate.refuses = Reason::kNone;
-    for (int i = 0; i < 300; ++i) {
-      auto guard = limiter.TryAdmit({.caller = fresh.Caller(0)});
-      ASSERT_TRUE(guard) << guard.rejection().policy_name();
-      auto moved = std::move(guard);
-      if (i % 3 == 1) moved.Note(Outcome::kSuccess);
-      if (i % 3 == 2) moved.Complete(Outcome::kSuccess);  // Else it is dropped.
-      clock.Advance(TypeParam::kPace);
-    }
-    EXPECT_EQ(fresh.InFlightOf(policy, clock.Now()), 0u);
-    EXPECT_EQ(limiter.Snapshot().in_flight, 0u);
-    EXPECT_EQ(limiter.Snapshot().dropped, 100u);
-  };
   using P = typename TestFixture::Policy;
-  ManualClock clock(fresh.now);
-  BasicLimiter<ManualClock, StdSync, P, ConformanceGate> before(clock, TypeParam::Free(), {});
-  check(before, clock, std::integral_constant<std::size_t, 0>());
-  ManualClock second(fresh.now);
+  const TimePoint start = typename TestFixture::Subject(TypeParam::Free()).now;
+  ManualClock first(start);
+  BasicLimiter<ManualClock, StdSync, P, ConformanceGate> before(first, TypeParam::Free(), {});
+  ExpectUndisturbedByGate<TypeParam, 0>(before, first);
+  ManualClock second(start);
   BasicLimiter<ManualClock, StdSync, ConformanceGate, P> behind(second, {}, TypeParam::Free());
-  check(behind, second, std::integral_constant<std::size_t, 1>());
+  ExpectUndisturbedByGate<TypeParam, 1>(behind, second);
 }
 
 REGISTER_TYPED_TEST_SUITE_P(PolicyConformance, GoodOptionsHaveNoProblem,
                             BadOptionsAreRefusedWithASentence, CancelUndoesExactly,
                             EndingTwiceIsHarmless, EndingWhatWasNotAdmittedIsHarmless,
-                            RefusedCallLeavesNoTrace, EveryOutcomeEndsACall, ChargeIsUndoneByCancel,
-                            ClockThatStands, ClockThatJumps, EndsOfTheTimeline, AbsurdRequests,
-                            Threads, BesideAPolicyThatRefuses);
+                            RefusedCallLeavesNoTrace, CancelsWhileItRecovers, EveryOutcomeEndsACall,
+                            ChargeIsUndoneByCancel, ClockThatStands, ClockThatJumps,
+                            EndsOfTheTimeline, AbsurdRequests, Threads, BesideAPolicyThatRefuses);
 
 }  // namespace shed
 

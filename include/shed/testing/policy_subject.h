@@ -87,16 +87,6 @@ struct ConformanceTraits {
   }
 };
 
-// Refuses when told, for the reason it is told. It has no Options.
-struct ConformanceGate {
-  static constexpr std::string_view kName = "conformance_gate";
-  Reason refuses = Reason::kNone;
-
-  Verdict Admit(const Request&, TimePoint) const noexcept {
-    return refuses == Reason::kNone ? Verdict::Admit() : Verdict::Refuse(refuses);
-  }
-};
-
 template <class Traits>
 class PolicySubject {
  public:
