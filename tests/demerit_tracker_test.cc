@@ -470,6 +470,22 @@ TEST(DemeritTracker, ReleasesOnce) {
   EXPECT_EQ(tracker.Read(At({})).active, 2u);
 }
 
+// The overflow is never given to another, so its generation does not tell an old copy. It must
+// not fall idle twice.
+TEST(DemeritTracker, ReleasesOnceInTheOverflow) {
+  DemeritTracker tracker({.budget = 8, .max_callers = 1});
+  Events events;
+  Ticket a, b;
+  ASSERT_TRUE(tracker.Admit({.caller = "a"}, At({}), a, events).admitted());
+  ASSERT_TRUE(tracker.Admit({.caller = "b"}, At({}), b, events).admitted());
+  Ticket copy = b;
+  ASSERT_EQ(tracker.Read(At({})).overflow_in_use, 1u);
+  tracker.Cancel(b, Verdict::Refuse(Reason::kDenied), At(seconds(6)), events);
+  tracker.Complete(copy, Outcome::kSuccess);
+  EXPECT_EQ(tracker.Read(At(seconds(6))).active, 1u);
+  EXPECT_EQ(tracker.Read(At(seconds(6))).in_use, 1u);
+}
+
 // The entry of a ticket is another caller's by now: its generation says so.
 TEST(DemeritTracker, ReleasesNothingOfACallerThatCameLater) {
   DemeritTracker tracker({.budget = 8, .max_callers = 1});
