@@ -35,6 +35,7 @@ TEST(Named, TakesThePolicyItself) {
   Limiter<Named<"strict", Refuser>> limiter(Refuser{Reason::kUsage});
   auto guard = limiter.TryAdmit();
   EXPECT_EQ(guard.rejection().policy_name(), "strict");
+  EXPECT_EQ(Limiter<Refuser>::PolicyName(0), "refuser");  // Its own name is still its own.
   EXPECT_EQ(guard.rejection().reason(), Reason::kUsage);
   EXPECT_EQ(limiter.Get<"strict">().reason, Reason::kUsage);
 }

@@ -16,6 +16,7 @@ namespace {
 struct P {
   static constexpr std::string_view kName = "p";
 };
+static_assert(HasName<P>);
 using Counts = LimiterSnapshot<P, P>;
 
 // A thread's number beyond the stripes must come back into them; every stripe must be summed.

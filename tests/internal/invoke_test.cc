@@ -107,6 +107,8 @@ std::string OtherForms() {
   return called;
 }
 
+static_assert(Named::kName == "forms");  // Clang warns of what nobody reads.
+
 TEST(Invoke, Admit) {
   EXPECT_EQ(AdmitForm<Bare>(), "admit");
   EXPECT_EQ(AdmitForm<BareEvents>(), "admit+events");
