@@ -60,14 +60,17 @@ TEST(AnyGuard, HoldsGuardsOfDifferentLimiters) {
   EXPECT_EQ(second.Snapshot().in_flight, 0u);
 }
 
-// A ticket that says where it lives: moved as the object it is, and not as its bytes.
+// A ticket that says where it lives, and that it lives: moved as the object it is, and not as its
+// bytes, and destroyed as often as it was made.
 class Whereabouts {
  public:
   static constexpr std::string_view kName = "whereabouts";
   struct Ticket {
-    Ticket() noexcept = default;
-    Ticket(Ticket&&) noexcept {}
+    Ticket() noexcept { ++alive; }
+    Ticket(Ticket&&) noexcept { ++alive; }
     Ticket& operator=(Ticket&&) noexcept { return *this; }
+    ~Ticket() { --alive; }
+    static inline int alive = 0;
     const Ticket* self = this;
     std::array<char, 64> filling{};
   };
@@ -77,13 +80,18 @@ class Whereabouts {
 };
 TEST(AnyGuard, MovesTheTickets) {
   Limiter<Whereabouts> limiter{Whereabouts()};
-  AnyGuard guard = limiter.TryAdmit();
-  AnyGuard moved = std::move(guard);
-  std::vector<AnyGuard> calls;
-  calls.push_back(std::move(moved));
-  calls.resize(100);
-  EXPECT_TRUE(calls[0]);
-  calls[0].Complete(Outcome::kSuccess);
+  {
+    AnyGuard guard = limiter.TryAdmit();
+    EXPECT_EQ(Whereabouts::Ticket::alive, 1);
+    AnyGuard moved = std::move(guard);
+    std::vector<AnyGuard> calls;
+    calls.push_back(std::move(moved));
+    calls.resize(100);
+    EXPECT_EQ(Whereabouts::Ticket::alive, 1);
+    EXPECT_TRUE(calls[0]);
+    calls[0].Complete(Outcome::kSuccess);
+  }
+  EXPECT_EQ(Whereabouts::Ticket::alive, 0);
   EXPECT_EQ(limiter.Snapshot().TotalCompleted(), 1u);
 }
 

@@ -101,8 +101,8 @@ TEST(LimiterSnapshot, HoldsThePoliciesOwn) {
 }
 
 // Counts are on stripes, so a call may begin on one and end on another. The ends are read first,
-// and publish the admissions that led to them: more ends than admissions are never seen. (They were
-// in every thousandth snapshot of this test with the two read in the other order.)
+// and publish the admissions that led to them: read in the other order, a snapshot shows more ends
+// than admissions.
 TEST(LimiterSnapshot, NeverSeesMoreEndsThanAdmissions) {
   constexpr int kPairs = 2;
   Probed probed;
