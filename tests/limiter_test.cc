@@ -178,6 +178,9 @@ TEST(Limiter, HoldsItsClockByReference) {
   EXPECT_TRUE(limiter.TryAdmit());
   EXPECT_EQ(limiter.Snapshot().TotalAdmitted(), 1u);
   static_assert(!std::is_copy_constructible_v<decltype(limiter)>);
+  // A clock that dies with the call does not compile.
+  static_assert(std::is_constructible_v<decltype(limiter), ManualClock&>);
+  static_assert(!std::is_constructible_v<decltype(limiter), ManualClock>);
 }
 
 TEST_F(LimiterTest, CombinesWaitsByMaximum) {

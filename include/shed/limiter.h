@@ -76,6 +76,9 @@ class BasicLimiter {
         name_(options.name),
         observer_(options.observer),
         policies_(hot_, parameters...) {}
+  // A clock that dies with the call.
+  explicit BasicLimiter(const ClockT&&, const internal::ParameterOf<Policies>&...,
+                        const LimiterOptions& = {}) requires(!std::is_empty_v<ClockT>) = delete;
   BasicLimiter(const BasicLimiter&) = delete;
   BasicLimiter& operator=(const BasicLimiter&) = delete;
 

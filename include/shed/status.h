@@ -180,6 +180,7 @@ auto Run(L& limiter, const Request& request, Handler&& handler, FallBack&& fall_
       return internal::FallBackOr<Result>(fall, &rejection, Result(absl::UnknownError("")));
     }
   }
+  guard.Note(Outcome::kFailure);  // What an exception makes of it; the end below says otherwise.
   if constexpr (std::is_void_v<Returned>) {
     std::forward<Handler>(handler)();
     guard.Complete(Outcome::kSuccess);
