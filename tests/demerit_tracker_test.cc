@@ -63,6 +63,11 @@ class Bench {
     hog_events += events.size();
     return verdict;
   }
+  // Makes another caller active for a window, so that the one under test is not alone.
+  void Visit(Duration now) {
+    Ask("visitor", now);
+    End("visitor");
+  }
   // How many of `times` calls are admitted.
   int Take(std::string_view caller, Duration now, int times) {
     int admitted = 0;
@@ -104,6 +109,7 @@ class Bench {
 // --- The rule --------------------------------------------------------------------------------
 
 constexpr DemeritTrackerOptions kEight{.budget = 8};
+constexpr DemeritTrackerOptions kSixteen{.budget = 16};
 
 // The share is rounded up: with 3 active callers of a budget of 8 nobody is left with 2 of 2.67.
 static_assert(Rule::Share(kEight, 0) == 8 && Rule::Share(kEight, 1) == 8);
@@ -116,11 +122,16 @@ static_assert(Rule::Rounded(2.4) == 2 && Rule::Rounded(1e9 + 3) == 1'000'000'003
 static_assert(Rule::Stand(kEight, 2, 2.9, false).cap == 8);
 static_assert(Rule::Stand(kEight, 2, 2.9, true).cap == 4);
 static_assert(Rule::Stand(kEight, 2, 3.0, false).cap == 1 && Rule::Stand(kEight, 2, 3.0, true).hog);
-static_assert(Rule::Stand(kEight, 1, 3.4, false).cap == 5 &&
-              Rule::Stand(kEight, 1, 3.5, false).cap == 4);
-static_assert(Rule::Stand(kEight, 1, 7.0, false).cap == 1 &&
-              Rule::Stand(kEight, 1, 8.0, false).cap == 1 &&
-              Rule::Stand(kEight, 1, 11.0, false).cap == 1);
+static_assert(Rule::Stand(kSixteen, 2, 3.4, false).cap == 5 &&
+              Rule::Stand(kSixteen, 2, 3.5, false).cap == 4);
+static_assert(Rule::Stand(kSixteen, 2, 7.0, false).cap == 1 &&
+              Rule::Stand(kSixteen, 2, 8.0, false).cap == 1 &&
+              Rule::Stand(kSixteen, 2, 11.0, false).cap == 1);
+// Alone: nobody to be fair to, whatever came before; and no refusal can be above the part.
+static_assert(Rule::Stand(kEight, 1, 11.0, true).cap == 8 &&
+              Rule::Stand(kEight, 1, 11.0, true).hog);
+static_assert(Rule::Decide(kEight, Rule::Stand(kEight, 1, 11.0, false), 8, 8, 8) ==
+              Decision::kRefuseForBudget);
 // Whose fault a refusal is: what is above the part is the caller's, also where the budget is full.
 constexpr Rule::Standing kShared{.share = 4, .part = 4, .cap = 4};
 static_assert(Rule::Decide(kEight, kShared, 7, 3, 1) == Decision::kAdmit);
@@ -247,6 +258,7 @@ TEST(DemeritTracker, TakesTheLargestBudgetWithoutOverflow) {
 // Atlas never admits a cost of 2 to a caller whose cap is 1.
 TEST(DemeritTracker, AdmitsACallAboveTheCapToACallerThatHoldsNothing) {
   Bench b({.budget = 8});
+  b.Visit(seconds(0));
   ASSERT_EQ(b.Take("hog", seconds(0), 20), 8);
   ASSERT_EQ(b.Caller("hog", seconds(0)).cap, 1u);
   b.EndAll("hog");
@@ -283,6 +295,37 @@ TEST(DemeritTracker, HoldsAHogBelowItsShareAndLetsOthersBorrow) {
   EXPECT_FALSE(b.Read(seconds(6)).contended);
   EXPECT_EQ(b.Caller("calm", seconds(6)).cap, 16u);
   EXPECT_EQ(b.Take("calm", seconds(6), 11), 11);
+}
+
+// One big client and nobody else: above the budget it is refused, but never held down, or an
+// overload would leave the service empty.
+TEST(DemeritTracker, LeavesALoneCallerTheWholeBudget) {
+  Bench b({.budget = 16});
+  ASSERT_EQ(b.Take("gateway", seconds(0), 16), 16);
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_EQ(b.Ask("gateway", milliseconds(i)), Verdict::Refuse(Reason::kBudget));
+  }
+  ASSERT_TRUE(b.End("gateway"));
+  b.AskInVain("gateway", seconds(1));  // Nor for what a later policy refuses.
+  EXPECT_EQ(b.Caller("gateway", seconds(1)).demerit, 0.0);
+  EXPECT_EQ(b.Read(seconds(1)).hogs_total, 0u);
+  b.EndAll("gateway");
+  EXPECT_EQ(b.Take("gateway", seconds(1), 20), 16);
+}
+
+// What a hog did counts while somebody else is there to suffer from it, and again when they return.
+TEST(DemeritTracker, LetsAHogThatIsAloneUseTheWholeBudget) {
+  Bench b({.budget = 16, .decay_per_second = 0.1});
+  b.Visit(seconds(0));
+  ASSERT_EQ(b.Take("hog", seconds(0), 40), 16);
+  ASSERT_EQ(b.Caller("hog", seconds(0)).cap, 1u);
+  b.EndAll("hog");
+  EXPECT_EQ(b.Caller("hog", seconds(6)).cap, 16u);
+  EXPECT_TRUE(b.Caller("hog", seconds(6)).hog);
+  ASSERT_EQ(b.Take("hog", seconds(6), 10), 10);
+  b.Visit(seconds(6));
+  EXPECT_EQ(b.Caller("hog", seconds(6)).cap, 1u);
+  EXPECT_EQ(b.Ask("hog", seconds(6)).reason(), Reason::kFairShare);
 }
 
 // A hog refused within its share is refused for its demerit: it is at fault, and hears how long.
@@ -322,11 +365,13 @@ TEST(DemeritTracker, IsBackToItsFullShareWithinAMinuteHoweverLargeTheBurst) {
 
 TEST(DemeritTracker, DropsDemeritOutrightAfterTheLongestPenalty) {
   Bench b({.budget = 1000, .decay_per_second = 0.000001, .max_penalty = seconds(60)});
+  b.Visit(seconds(0));
   b.Take("a", seconds(0), 1100);
   EXPECT_NEAR(b.Caller("a", seconds(59)).demerit, 100.0, 0.001);
   EXPECT_NEAR(b.Caller("a", seconds(60) - Duration(1)).demerit, 100.0, 0.001);
   EXPECT_EQ(b.Caller("a", seconds(60)).demerit, 0.0);
   // After the *last* refusal: one at 59 s starts the minute anew.
+  b.Visit(seconds(59));
   b.Take("a", seconds(59), 1);
   EXPECT_GT(b.Caller("a", seconds(118)).demerit, 100.0);
   EXPECT_EQ(b.Caller("a", seconds(119)).demerit, 0.0);
@@ -334,12 +379,16 @@ TEST(DemeritTracker, DropsDemeritOutrightAfterTheLongestPenalty) {
 
 TEST(DemeritTracker, DecaysEvenly) {
   Bench b({.budget = 8});
+  b.Visit(seconds(0));
   b.Take("a", seconds(0), 10);
   EXPECT_EQ(b.Caller("a", seconds(0)).demerit, 2.0);
   EXPECT_NEAR(b.Caller("a", seconds(5)).demerit, 0.5, 1e-12);
   EXPECT_EQ(b.Caller("a", seconds(7)).demerit, 0.0);  // Never below.
   // One refusal every 4 s is forgiven for ever.
-  for (int i = 2; i < 100; ++i) b.Take("a", seconds(4) * i, 1);
+  for (int i = 2; i < 100; ++i) {
+    b.Visit(seconds(4) * i);
+    b.Take("a", seconds(4) * i, 1);
+  }
   EXPECT_FALSE(b.Caller("a", seconds(400)).hog);
 }
 
@@ -347,6 +396,9 @@ TEST(DemeritTracker, ReportsTheRefusalThatMadeAHog) {
   DemeritTracker tracker({.budget = 2});
   std::vector<Ticket> tickets(2);
   Events none;
+  Ticket visit;  // So that "a" is not alone.
+  ASSERT_TRUE(tracker.Admit({.caller = "visitor"}, At({}), visit, none).admitted());
+  tracker.Complete(visit, Outcome::kSuccess);
   for (Ticket& t : tickets) ASSERT_TRUE(tracker.Admit({.caller = "a"}, At({}), t, none).admitted());
   const auto refuse = [&](std::string_view caller, Duration now, Events& events) {
     Ticket ticket;
@@ -369,6 +421,7 @@ TEST(DemeritTracker, ReportsTheRefusalThatMadeAHog) {
   EXPECT_EQ(events[0].threshold, 3.0);
   EXPECT_NE(events[0].caller, 0u);
   // Forgiven, and a hog again: a second event. A different caller has a different fingerprint.
+  refuse("visitor", seconds(100), none);
   for (int i = 0; i < 3; ++i) refuse("a", seconds(100), events);
   ASSERT_EQ(events.size(), 2u);
   EXPECT_EQ(events[1].caller, events[0].caller);
@@ -507,6 +560,7 @@ TEST(DemeritTracker, ReleasesNothingOfACallerThatCameLater) {
 
 TEST(DemeritTracker, LosesNoPenaltyToAFloodOfNames) {
   Bench b({.budget = 8, .max_callers = 100});
+  b.Visit(seconds(0));
   b.Take("K", seconds(0), 8 + 20);
   ASSERT_EQ(b.Caller("K", seconds(0)).demerit, 11.0);
   b.EndAll("K");
@@ -625,6 +679,8 @@ TEST(DemeritTracker, TellsCallersApartByAllTheirBytes) {
 TEST(DemeritTracker, StandsAClockThatJumpsACenturyOrGoesBack) {
   constexpr Duration kCentury = hours(24) * 36525;
   Bench b({.budget = 8});
+  ASSERT_TRUE(b.Ask("b", seconds(0)).admitted());
+  b.End("b");
   b.Take("a", seconds(0), 20);
   ASSERT_FALSE(b.Ask("b", seconds(0)).admitted());
   // Back: time stands where it was. No credit, nothing expires, nothing moves back.
@@ -646,20 +702,22 @@ TEST(DemeritTracker, StandsAClockThatJumpsACenturyOrGoesBack) {
   // The ends of the timeline.
   Bench ends({.budget = 8});
   EXPECT_EQ(ends.Take("a", Duration::min(), 10), 8);
+  ends.Visit(Duration::max());
   EXPECT_EQ(ends.Take("a", Duration::max(), 3), 0);
-  EXPECT_EQ(ends.Read(Duration::max()).active, 1u);
+  EXPECT_EQ(ends.Read(Duration::max()).active, 2u);
   ends.EndAll("a");
-  EXPECT_EQ(ends.Take("a", Duration::max(), 8), 5);  // A hog for ever; there is no later time.
+  EXPECT_EQ(ends.Take("a", Duration::max(), 8), 1);  // A hog for ever; there is no later time.
 }
 
 TEST(DemeritTracker, ReadingChangesNothing) {
   Bench b({.budget = 8});
+  b.Visit(seconds(0));
   b.Take("a", seconds(0), 20);
   b.EndAll("a");
   EXPECT_EQ(b.Read(hours(1)).tracked, 0u);
   EXPECT_EQ(b.Caller("a", hours(1)).demerit, 0.0);
   EXPECT_FALSE(b.Caller("a", hours(1)).tracked);
-  EXPECT_EQ(b.Read(seconds(1)).tracked, 1u);
+  EXPECT_EQ(b.Read(seconds(1)).tracked, 2u);
   EXPECT_EQ(b.Caller("a", seconds(1)).demerit, 10.7);
 }
 
@@ -833,6 +891,8 @@ TEST(DemeritTrackerOptions, WorkAtTheEndsOfTheirRanges) {
   for (const Options& options : ends) {
     Bench b(options);
     const auto budget = static_cast<std::uint64_t>(options.budget);
+    ASSERT_TRUE(b.Ask("b", seconds(0)).admitted());
+    b.End("b");
     ASSERT_TRUE(b.Ask("a", seconds(0), budget).admitted());
     for (int i = 0; i < 10; ++i) {
       const Verdict v = b.Ask("a", seconds(0), budget);

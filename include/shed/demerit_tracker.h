@@ -2,14 +2,13 @@
 //
 // Use it where many callers share one service and one of them can take it all. Not where names are
 // free for the asking: each name gets a share, so `caller` must be an authenticated identity, or
-// from a bounded set. Not for one caller alone either: what it asks above the budget counts against
-// it as well, and once it is a hog it is held to a unit. Put this policy before the one that knows
-// the service's capacity: it learns from what that one refuses (see Cancel), not from what never
-// reaches it.
+// from a bounded set. Put this policy before the one that knows the service's capacity: it learns
+// from what that one refuses (see Cancel), not from what never reaches it.
 //
 // Algorithm: a caller is active while it holds units or asked within `window`; the share is
 // ceil(budget / active). A call is admitted while the units in use fit the budget and those of its
 // caller fit its cap:
+//   no other caller is active         budget: there is nobody to be fair to
 //   demerit >= hog_threshold          max(1, share - round(demerit)); it is a hog
 //   else, another is waiting          share
 //   else                              budget: what nobody wants may be borrowed
@@ -19,10 +18,11 @@
 // cap would otherwise never run, however long it waited.
 // A refusal above the caller's own part (the share, or a hog's cap) is its fault, Scope::kCaller,
 // and adds `demerit_per_denial`. One within it, because the budget is full, is the service's, and
-// adds nothing unless `blame_victims`; both mark the caller as waiting. Demerit decays by
-// `decay_per_second`. It never exceeds hog_threshold + budget, where the cap is at its lowest
-// anyway, and is dropped `max_penalty` after the last refusal: how long a hog stays one depends on
-// how long it hammers, never on how fast. Nothing in flight is pre-empted.
+// adds nothing unless `blame_victims`; both mark the caller as waiting. One that is alone is never
+// at fault, nor held down for what it did before. Demerit decays by `decay_per_second`. It never
+// exceeds hog_threshold + budget, where the cap is at its lowest anyway, and is dropped
+// `max_penalty` after the last refusal: how long a hog stays one depends on how long it hammers,
+// never on how fast. Nothing in flight is pre-empted.
 //
 // State: a table of `max_callers` entries, made once; a seeded 128-bit fingerprint of each caller,
 // never its name. A caller that is no longer active is forgotten at once if its demerit is zero,
@@ -44,6 +44,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string_view>
 
@@ -130,6 +131,12 @@ struct DemeritRule {
   static constexpr Standing Stand(const DemeritTrackerOptions& options, std::uint32_t active,
                                   double demerit, bool another_waits) noexcept {
     const std::uint32_t share = Share(options, active);
+    if (active <= 1) {
+      return {.share = share,
+              .part = std::numeric_limits<std::uint32_t>::max(),
+              .cap = share,
+              .hog = demerit >= options.hog_threshold};
+    }
     if (demerit >= options.hog_threshold) {
       const std::uint64_t less = Rounded(demerit);
       const std::uint32_t cap = less < share ? share - static_cast<std::uint32_t>(less) : 1;

@@ -117,6 +117,10 @@ class Oracle {
       contended |= !same && Waits(other);
     });
     l.cap = l.hog || contended ? l.own : Budget();
+    if (active <= 1) {  // Alone: nobody to be fair to.
+      l.cap = Budget();
+      l.own = 2 * Budget();  // More than it can ask for, so never its fault.
+    }
     return l;
   }
   double DemeritAt(const Caller& c, Time at) const {
