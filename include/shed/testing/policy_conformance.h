@@ -32,6 +32,7 @@
 #include "shed/internal/check_policy.h"
 #include "shed/internal/random.h"
 #include "shed/limiter.h"
+#include "shed/status.h"
 #include "shed/sync.h"
 #include "shed/testing/conformance_gate.h"
 #include "shed/testing/policy_subject.h"
@@ -84,6 +85,10 @@ TYPED_TEST_P(PolicyConformance, BadOptionsAreRefusedWithASentence) {
       }
       EXPECT_EQ(thrown, problem);
 #endif
+      const ManualClock clock;
+      const absl::Status status =
+          Create<BasicLimiter<ManualClock, StdSync, P>>(clock, bad).status();
+      EXPECT_EQ(std::string(status.message()), problem);
       if constexpr (CanConfigure<P>) {
         typename TestFixture::Subject subject(TypeParam::Free());
         const auto before = subject.State();
