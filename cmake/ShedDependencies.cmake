@@ -2,7 +2,7 @@
 include(FetchContent)
 
 # A project that includes this one may bring its own Abseil.
-if(NOT SHED_CORE_ONLY AND NOT TARGET absl::flat_hash_map)
+if(NOT SHED_CORE_ONLY AND NOT TARGET absl::status)
   FetchContent_Declare(
     absl SYSTEM
     URL https://github.com/abseil/abseil-cpp/releases/download/20240722.0/abseil-cpp-20240722.0.tar.gz
