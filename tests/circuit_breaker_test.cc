@@ -231,7 +231,9 @@ TEST(CircuitBreaker, AnIgnoredProbeGivesItsSlotBack) {
   auto second = b.Ask(At(seconds(10)));
   ASSERT_TRUE(first && second);
   b.End(first, At(seconds(10)), kIgnored);
+  EXPECT_EQ(b.Read(At(seconds(10))).probes_in_flight, 1u);
   b.End(second, At(seconds(10)), kSuccess);
+  EXPECT_EQ(b.Read(At(seconds(10))).probes_in_flight, 0u);
   auto third = b.Ask(At(seconds(10)));
   ASSERT_TRUE(third);
   b.End(third, At(seconds(10)), kSuccess);

@@ -387,6 +387,21 @@ TEST(GradientLimiter, AClockThatStandsStillCollapsesNothing) {
   EXPECT_EQ(snapshot.in_flight, 0u);
 }
 
+// Vegas throws at a latency of 0, which on a coarse clock the baseline and the samples all are.
+TEST(GradientLimiter, AClockTooCoarseForACallIsNoCongestion) {
+  Bench bench({});
+  for (int i = 0; i < 1000; ++i) {
+    bench.Round(0ns);
+    bench.now += 10ms;
+  }
+  const auto snapshot = bench.Read();
+  EXPECT_GT(snapshot.measured, 0u);
+  EXPECT_LT(snapshot.baseline, 1us);
+  EXPECT_GE(snapshot.gradient, 1.0);
+  EXPECT_LE(snapshot.gradient, 2.0);
+  EXPECT_GE(snapshot.limit, 20u);
+}
+
 TEST(GradientLimiter, RefusesBadOptions) {
   EXPECT_THROW(Solo<GradientLimiter>({.buffer = -1}), std::invalid_argument);
 }

@@ -325,27 +325,63 @@ TEST_F(KneeTest, StaysInItsRange) {
   }
 }
 
-// Servers that dip together lose capacity together: other seeds, other times.
+// Servers that dip together lose capacity together: other seeds, other times, for the first dip and
+// for those that follow.
+class Dips {
+ public:
+  explicit Dips(const KneeOptions& options) : knee_(options), plan_(knee_.Start(now_)) {}
+
+  // Closes windows of a service that has too much to do until a dip begins. Returns how long.
+  Duration UntilNext() {
+    const TimePoint begun = now_;
+    for (int i = 0; knee_.Read().mode != KneeMode::kDrain && i < 10'000; ++i) Close(plan_.limit);
+    EXPECT_EQ(knee_.Read().mode, KneeMode::kDrain);
+    return now_ - begun;
+  }
+  // The dip does not drain, so that the usual interval follows.
+  void GiveUp() { Close(plan_.drained + 1); }
+
+ private:
+  void Close(std::uint32_t in_flight) {
+    LimitWindow window;
+    window.begin = now_;
+    window.end = now_ += 1ms;
+    window.limit = plan_.limit;
+    window.in_flight = in_flight;
+    window.completed = window.admitted = 100;
+    window.refused[0] = 50;
+    window.area = plan_.limit * (first_ ? 0.0001 : 0.001);
+    first_ = false;
+    Events events;
+    plan_ = knee_.Close(window, events);
+  }
+
+  TimePoint now_{Duration(1h)};
+  Knee knee_;
+  LimitPlan plan_;
+  bool first_ = true;
+};
 TEST(Knee, DipsAreJittered) {
   std::set<Duration> first;
+  std::set<Duration> second;
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
-    Knee knee(KneeOptions{.seed = seed});
-    Events events;
-    TimePoint now{Duration(1h)};
-    LimitPlan plan = knee.Start(now);
-    for (int i = 0; knee.Read().mode != KneeMode::kDrain && i < 1000; ++i) {
-      LimitWindow window;
-      window.begin = now;
-      window.end = now += 1ms;
-      window.limit = window.in_flight = plan.limit;
-      window.completed = window.admitted = 100;
-      window.refused[0] = 50;
-      window.area = plan.limit * (i == 0 ? 0.0001 : 0.001);
-      plan = knee.Close(window, events);
-    }
-    first.insert(now.time_since_epoch());
+    Dips dips({.seed = seed});
+    first.insert(dips.UntilNext());
+    dips.GiveUp();
+    second.insert(dips.UntilNext());
   }
   EXPECT_GE(first.size(), 9u);
+  EXPECT_GE(second.size(), 9u);
+  EXPECT_GE(*second.begin(), 2500ms);
+  EXPECT_LE(*second.rbegin(), 7501ms);
+}
+TEST(Knee, DipsWithoutJitterKeepTheInterval) {
+  Dips dips({.dip_jitter = 0});
+  dips.UntilNext();
+  for (int i = 0; i < 3; ++i) {
+    dips.GiveUp();
+    EXPECT_EQ(dips.UntilNext(), 5s);
+  }
 }
 
 }  // namespace

@@ -6,9 +6,8 @@
 //   limit' = clamp(floor(limit·g + sqrt(limit·g)), min_limit, max_limit)
 // The buffer is latency that counts as healthy; the root is room for a queue, without which the
 // limit could never grow; the clamp of g makes one odd window harmless.
-//   App-limited guard: the limit never grows past twice the highest in-flight of the window.
-//   Without
-//     it hours of calm let it drift to the maximum, and the next overload gets in whole.
+//   App-limited guard: the limit never grows past twice the highest in-flight of the window. Hours
+//     of calm would let it drift to the maximum otherwise, and the next overload in whole.
 //   Only successes are samples: a fast error is no proof of health. Where more than a tenth of the
 //     calls end with kOverload, the limit also shrinks by `overload_shrink`.
 //   The baseline is fixed, or measured again and again: pinned to `probe_limit` (kProbe), or from
