@@ -28,6 +28,8 @@ using namespace std::chrono_literals;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+constexpr Duration kForever = Duration::max();
 
 struct RateTraits : ConformanceTraits<RateLimiter> {
   static RateLimiterOptions Free() { return {.rate = 1'000'000, .burst = 1000}; }
@@ -37,7 +39,11 @@ struct RateTraits : ConformanceTraits<RateLimiter> {
   static constexpr Duration kPace = 100ms;
   static constexpr Duration kRecovery = 1s;
   static std::vector<RateLimiterOptions> Bad() {
-    return {{.rate = 0}, {.rate = -1}, {.per = 0s}, {.burst = 0}};
+    return {{.rate = 0},      {.rate = -1},
+            {.rate = kMost},  {.per = 0s},
+            {.per = -1s},     {.per = kForever},
+            {.burst = 0},     {.burst = -1},
+            {.burst = kMost}, {.rate = 1, .per = 24h, .burst = 3336}};
   }
   static auto State(const RateLimiter::Snapshot& s) { return std::tuple(s.available, s.full_in); }
 };
@@ -50,7 +56,14 @@ struct ConcurrencyTraits : ConformanceTraits<ConcurrencyLimiter> {
   static ConcurrencyLimiterOptions Tight() { return {.limit = 3}; }
   static constexpr RefusesWhen kRefuses = RefusesWhen::kHeld;
   static std::vector<ConcurrencyLimiterOptions> Bad() {
-    return {{.limit = 0}, {.limit = -1}, {.usable = {kNan, 1, 1, 1}}, {.usable = {1, 0.5, 1, 1}}};
+    return {{.limit = 0},
+            {.limit = -1},
+            {.limit = kMost},
+            {.usable = {kInfinity, 1, 1, 1}},
+            {.usable = {-1, 1, 1, 1}},
+            {.usable = {0, 0, 0, 0}},
+            {.usable = {kNan, 1, 1, 1}},
+            {.usable = {1, 0.5, 1, 1}}};
   }
   static auto State(const ConcurrencyLimiter::Snapshot& s) {
     return std::tuple(s.limit, s.in_flight);
@@ -62,8 +75,32 @@ struct BreakerTraits : ConformanceTraits<CircuitBreaker> {
   static constexpr RefusesWhen kRefuses = RefusesWhen::kFailed;
   static constexpr Duration kRecovery = 10s;
   static std::vector<CircuitBreakerOptions> Bad() {
-    return {{.consecutive_failures = -1}, {.window = 0s},     {.failure_ratio = kNan},
-            {.slow_ratio = kInfinity},    {.open_for = -1ns}, {.probes = 0}};
+    return {{.consecutive_failures = -1},
+            {.window = 0s},
+            {.failure_ratio = kNan},
+            {.slow_ratio = kInfinity},
+            {.open_for = -1ns},
+            {.probes = 0},
+            {.consecutive_failures = kMost},
+            {.window = kForever},
+            {.count_window = -1},
+            {.count_window = 4097},
+            {.min_calls = 0},
+            {.min_calls = kMost},
+            {.count_window = 10, .min_calls = 11},
+            {.failure_ratio = 0},
+            {.failure_ratio = 2},
+            {.slow_call = -1ns},
+            {.slow_call = kForever},
+            {.slow_ratio = 0},
+            {.open_for = kForever},
+            {.max_open_for = 1s},
+            {.max_open_for = kForever},
+            {.probes = kMost},
+            {.probe_timeout = 0s},
+            {.probe_timeout = kForever},
+            {.ramp = -1ns},
+            {.ramp = kForever}};
   }
   static auto State(const CircuitBreaker::Snapshot& s) {
     return std::tuple(s.state, s.generation, s.counts, s.opens_total, s.open_since, s.retry_after,
@@ -86,8 +123,23 @@ struct AdmissionTraits : ConformanceTraits<AdmissionController> {
   static constexpr RefusesWhen kRefuses = RefusesWhen::kFailed;
   static constexpr Duration kRecovery = 12s;
   static std::vector<AdmissionControllerOptions> Bad() {
-    return {{.window = 0s},     {.threshold = kNan},          {.threshold = 0},
-            {.aggression = -1}, {.max_rejection = kInfinity}, {.min_rps = -1}};
+    return {{.window = 0s},
+            {.threshold = kNan},
+            {.threshold = 0},
+            {.aggression = -1},
+            {.max_rejection = kInfinity},
+            {.min_rps = -1},
+            {.window = kForever},
+            {.threshold = 2},
+            {.threshold = kInfinity},
+            {.aggression = 0},
+            {.aggression = kNan},
+            {.aggression = kInfinity},
+            {.max_rejection = -1},
+            {.max_rejection = kNan},
+            {.max_rejection = 2},
+            {.min_rps = kNan},
+            {.min_rps = kInfinity}};
   }
   static auto State(const AdmissionController::Snapshot& s) {
     return std::tuple(s.calls, s.successes, s.probability, s.arrivals);
@@ -110,7 +162,15 @@ struct DemeritTraits : ConformanceTraits<DemeritTracker> {
             {.decay_per_second = kInfinity},
             {.max_penalty = 0s},
             {.hog_threshold = 0},
-            {.max_callers = 0}};
+            {.max_callers = 0},
+            {.budget = kMost},
+            {.window = kForever},
+            {.demerit_per_denial = -1},
+            {.budget = 1, .demerit_per_denial = 5},
+            {.decay_per_second = 0},
+            {.max_penalty = kForever},
+            {.hog_threshold = kNan},
+            {.max_callers = kMost}};
   }
   // Demerit, who asked and who waits are what it is for.
   static auto State(const DemeritTracker::Snapshot& s) {
@@ -137,8 +197,26 @@ struct GradientTraits : ConformanceTraits<GradientLimiter> {
   static GradientLimiterOptions Tight() { return Of(3); }
   static constexpr RefusesWhen kRefuses = RefusesWhen::kHeld;
   static std::vector<GradientLimiterOptions> Bad() {
-    return {{.percentile = kNan}, {.buffer = kInfinity}, {.interval = 0s},
-            {.min_limit = 0},     {.min_limit = 2000},   {.probe_samples = -1}};
+    return {{.percentile = kNan},
+            {.buffer = kInfinity},
+            {.interval = 0s},
+            {.min_limit = 0},
+            {.min_limit = 2000},
+            {.probe_samples = -1},
+            {.percentile = -1},
+            {.buffer = -1},
+            {.interval = kForever},
+            {.min_samples = 0},
+            {.max_limit = kMost},
+            {.initial_limit = 0},
+            {.initial_limit = kMost},
+            {.baseline = GradientBaseline::kFixed},
+            {.baseline = GradientBaseline::kFixed, .fixed_baseline = 999ns},
+            {.baseline = GradientBaseline::kFixed, .fixed_baseline = 2s, .max_baseline = 1s},
+            {.fixed_baseline = 3ms},
+            {.probe_limit = 0},
+            {.max_baseline = 0s},
+            {.max_baseline = kForever}};
   }
   static auto State(const GradientLimiter::Snapshot& s) { return std::tuple(s.limit, s.in_flight); }
   static std::uint64_t InFlight(const GradientLimiter::Snapshot& s) { return s.in_flight; }
@@ -161,7 +239,16 @@ struct KneeTraits : ConformanceTraits<KneeLimiter> {
             {.max_limit = 1},
             {.headroom = -1},
             {.dip_interval = 0s},
-            {.dip_jitter = kNan}};
+            {.dip_jitter = kNan},
+            {.min_limit = -1},
+            {.min_limit = 11, .max_limit = 10},
+            {.max_limit = kMost},
+            {.initial_limit = 0},
+            {.initial_limit = kMost},
+            {.headroom = kMost},
+            {.dip_interval = kForever},
+            {.dip_jitter = -1},
+            {.dip_jitter = kInfinity}};
   }
   static auto State(const KneeLimiter::Snapshot& s) {
     return std::tuple(s.mode, s.knee, s.wanted, s.cap, s.throughput, s.dips, s.limit, s.in_flight);

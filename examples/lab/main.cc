@@ -109,8 +109,10 @@ std::vector<Report> RunShowingProgress(const std::vector<Cell>& cells) {
 void PrintLab(const std::vector<Report>& reports) {
   PrintReports(stdout, reports);
   std::printf(
-      "\nCalls per second, during the event without its first 2 s; lowest: the lowest whole second "
-      "of\nthe event; after: the last 15 s of the run; p50, p99: of the answers that came in "
+      "\nCalls per second, during the event without its first 2 s (`fast`: all of it); lowest: "
+      "the\n"
+      "lowest whole second of the event; after: the last 15 s of the run; p50, p99: of the answers "
+      "that came in "
       "time.\n");
 }
 
@@ -233,7 +235,8 @@ struct CommandLine {
   void AddLabCommands() {
     CLI::App* const run_app = app.add_subcommand("run", "Run scenarios under limiter stacks");
     run_app->add_option("--scenario", run.scenario, "A name, or all")->type_name("NAME");
-    run_app->add_option("--stack", run.stack, "A name, or all")->type_name("NAME");
+    run_app->add_option("--stack", run.stack, "A name; or all: every stack, that one too")
+        ->type_name("NAME");
     run_app->add_option("--seed", run.seed, "0 to 2^64 - 1; 1 unless given")->type_name("N");
     AddFile(*run_app, "--json", run.json);
     run_app->callback([this] { code = run(); });

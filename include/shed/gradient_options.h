@@ -43,7 +43,8 @@ struct GradientOptions {
   bool app_limited_guard = true;
   // Default kProbe.
   GradientBaseline baseline = GradientBaseline::kProbe;
-  // The baseline of kFixed: range 1 ns to max_baseline. Otherwise unused: 0, the default.
+  // The baseline of kFixed: range 1 us to max_baseline, as latencies below half a microsecond are
+  // not told apart. Otherwise unused: 0, the default.
   Duration fixed_baseline{0};
   // The limit while a probe lasts; it never raises the limit. Calls; default 3, range 1 to
   // max_limit.
@@ -114,8 +115,8 @@ struct GradientOptions {
     }
     if (baseline != GradientBaseline::kFixed) {
       if (fixed_baseline != Duration::zero()) return "fixed_baseline: want 0 without kFixed";
-    } else if (fixed_baseline < Duration(1) || fixed_baseline > max_baseline) {
-      return "fixed_baseline: want 1 ns to max_baseline with kFixed";
+    } else if (fixed_baseline < std::chrono::microseconds(1) || fixed_baseline > max_baseline) {
+      return "fixed_baseline: want 1 us to max_baseline with kFixed";
     }
     if (!IsCount(probe_samples)) return "probe_samples: want 1 to 1000000";
     if (probe_interval < interval || probe_interval > hours(366 * 24)) {
