@@ -51,7 +51,7 @@ struct LimiterOptions {
 // a policy needs the time then; every policy sees the same instant.
 template <Clock ClockT, class Sync, class... Policies>
 class BasicLimiter {
-  static_assert((internal::CheckPolicy<Policies>::kOk && ...));
+  static_assert((internal::CheckPolicy<Policies, Sync>::kOk && ...));
   static_assert(internal::NamesDiffer<Policies...>(),
                 "shed: two policies of this limiter have the same name; give one of them another "
                 "with Named<\"...\", P>");

@@ -4,9 +4,12 @@
 
 #include <string_view>
 
+#include "shed/clock.h"
 #include "shed/concurrency_limiter.h"
+#include "shed/limiter.h"
 #include "shed/named.h"
 #include "shed/rate_limiter.h"
+#include "shed/sync.h"
 
 // What it refuses, and in which words, is in tests/compile. Here: what it must not refuse.
 namespace shed::internal {
@@ -40,6 +43,26 @@ struct NoHot : Literal {
   NoHot(const NoHot&) = delete;  // With Options it is built in place.
 };
 static_assert(CheckPolicy<Full>::kOk && CheckPolicy<NoHot>::kOk);
+
+// Atomics that do more than a number, for a Sync that is not for real threads.
+struct LargeSync : NoSync {
+  template <class T>
+  struct Atomic : NoSync::Atomic<T> {
+    using NoSync::Atomic<T>::Atomic;
+    char label[32] = {};
+  };
+};
+using LargeConcurrencyLimiter = BasicConcurrencyLimiter<LargeSync>;
+static_assert(sizeof(LargeConcurrencyLimiter::Hot) > kMaxHotBytes);
+static_assert(CheckPolicy<LargeConcurrencyLimiter, LargeSync>::kOk);
+
+TEST(CheckPolicy, AtomicsOfAnotherSyncMayBeLarger) {
+  BasicLimiter<SteadyClock, LargeSync, LargeConcurrencyLimiter, BasicRateLimiter<LargeSync>>
+      limiter({.limit = 1}, {});
+  auto guard = limiter.TryAdmit();
+  EXPECT_TRUE(guard);
+  EXPECT_EQ(limiter.Get<0>().Read(TimePoint{}).in_flight, 1u);
+}
 
 TEST(CheckPolicy, IsCheckedAtCompileTime) { SUCCEED(); }
 
