@@ -1,0 +1,120 @@
+// What cannot be avoided: for each target the same work as straight-line code, without an
+// interface, a policy or a rule that could change. The figures of the table are ratios to these.
+//
+// A floor reads the clock where a policy needs the time, loads and compare-exchanges the words that
+// must agree, and adds one to the thread's own stripe for each admission, completion and refusal.
+// Its words stand on cache lines of their own.
+#ifndef SHED_BENCH_FLOORS_H_
+#define SHED_BENCH_FLOORS_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "shed/clock.h"
+
+namespace shed::bench {
+
+inline std::int64_t ReadClock() noexcept { return SteadyClock::Now().time_since_epoch().count(); }
+
+// Set for each thread before it measures: 0 or 1.
+inline thread_local std::size_t this_thread = 0;
+
+template <class T>
+struct alignas(64) Padded {
+  std::atomic<T> value{};
+};
+
+// One add to the thread's own stripe.
+class Striped {
+ public:
+  std::uint64_t Add() noexcept {
+    return stripes_[this_thread].value.fetch_add(1, std::memory_order_relaxed);
+  }
+
+ private:
+  Padded<std::uint64_t> stripes_[2];
+};
+
+// What a limiter counts of a call that it admits.
+struct CallFloor {
+  Striped admitted, completed;
+};
+
+// A plain token bucket: the time at which it is full again.
+class RateFloor {
+ public:
+  explicit RateFloor(std::int64_t burst, std::int64_t cost) noexcept : burst_(burst), cost_(cost) {}
+  bool Take(std::int64_t now) noexcept {
+    std::int64_t seen = word_.value.load(std::memory_order_relaxed);
+    for (;;) {
+      const std::int64_t next = (seen > now ? seen : now) + cost_;
+      if (next - now > burst_) return false;
+      if (word_.value.compare_exchange_weak(seen, next, std::memory_order_relaxed)) return true;
+    }
+  }
+
+ private:
+  const std::int64_t burst_;
+  const std::int64_t cost_;
+  Padded<std::int64_t> word_;
+};
+
+// Calls in flight, never above the limit.
+class InFlightFloor {
+ public:
+  bool Take() noexcept {
+    std::uint64_t seen = word_.value.load(std::memory_order_relaxed);
+    for (;;) {
+      if (seen >= limit_.value.load(std::memory_order_relaxed)) return false;
+      if (word_.value.compare_exchange_weak(seen, seen + 1, std::memory_order_acquire,
+                                            std::memory_order_relaxed)) {
+        return true;
+      }
+    }
+  }
+  void Give() noexcept { word_.value.fetch_sub(1, std::memory_order_release); }
+
+ private:
+  Padded<std::uint64_t> word_;
+  Padded<std::uint64_t> limit_{.value = 1000};
+};
+
+// Is it closed, and how did the call end.
+class BreakerFloor {
+ public:
+  bool Closed() const noexcept { return open_.value.load(std::memory_order_acquire) == 0; }
+  std::uint64_t End() noexcept { return ended_.Add(); }
+
+ private:
+  Padded<std::uint64_t> open_;
+  Striped ended_;
+};
+
+// The share refused, and how the call ended.
+class AdmissionFloor {
+ public:
+  bool Admits() const noexcept { return refused_.value.load(std::memory_order_relaxed) == 0; }
+  std::uint64_t End() noexcept { return ended_.Add(); }
+
+ private:
+  Padded<std::uint64_t> refused_;
+  Striped ended_;
+};
+
+// One compare-exchange that succeeds.
+class ExchangeFloor {
+ public:
+  bool Exchange() noexcept {
+    std::uint64_t seen = word_.value.load(std::memory_order_relaxed);
+    return word_.value.compare_exchange_weak(seen, seen + 1, std::memory_order_acq_rel,
+                                             std::memory_order_relaxed);
+  }
+
+ private:
+  Padded<std::uint64_t> word_;
+};
+
+}  // namespace shed::bench
+
+#endif  // SHED_BENCH_FLOORS_H_
