@@ -10,8 +10,8 @@
 #include <random>
 #include <string>
 
-#include "shed/demerit_tracker.h"
 #include "property/demerit_twin.h"
+#include "shed/demerit_tracker.h"
 
 namespace shed {
 namespace {

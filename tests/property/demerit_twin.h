@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "shed/demerit_tracker.h"
 #include "property/demerit_oracle.h"
 #include "property/differences.h"
+#include "shed/demerit_tracker.h"
 
 namespace shed {
 

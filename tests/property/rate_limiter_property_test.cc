@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <random>
@@ -14,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "property/rate_oracle.h"
+#include "property/rate_twin.h"
 #include "shed/clock.h"
 #include "shed/rate_limiter.h"
 #include "shed/solo.h"
@@ -24,7 +27,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-__extension__ using Wide = __int128;
+using Wide = RateOracle::Wide;
 using Rng = std::mt19937_64;
 
 constexpr Duration kYears100 = 24h * 36525;
@@ -49,59 +52,6 @@ std::int64_t AnyScale(Rng& rng, std::int64_t high) {
   const int bits = 64 - __builtin_clzll(static_cast<unsigned long long>(high));
   const std::int64_t top = (std::int64_t{1} << (Between(rng, 1, bits) - 1)) * 2 - 1;
   return Between(rng, 0, std::min(top, high));
-}
-
-// The oracle: a bucket that holds a rational number of units, kept as a line. At `at_` it held
-// `held_ / per` units; a nanosecond later it holds rate/per more. No greatest common divisor, no
-// ticks, no epochs, nothing rounded: every figure is a whole number of 1/per units in 128 bits.
-class Bucket {
- public:
-  explicit Bucket(const RateLimiterOptions& o)
-      : rate_(o.rate), per_(o.per.count()), top_(Wide{o.burst} * per_), burst_(o.burst) {}
-
-  struct Answer {
-    bool too_large = false;
-    Wide wait = 0;  // Nanoseconds until the cost is there; 0 is now.
-  };
-  Answer Look(std::int64_t now, std::uint64_t cost) const {
-    cost = std::max<std::uint64_t>(cost, 1);
-    if (cost > static_cast<std::uint64_t>(burst_)) return {.too_large = true};
-    const Wide lacks = Wide{cost} * per_ - Held(now);
-    if (lacks <= 0) return {};
-    const Wide wait = lacks / rate_ + (lacks % rate_ != 0 ? 1 : 0);
-    return {.wait = wait};
-  }
-  // Takes units that are there, or will be.
-  void Take(std::int64_t now, std::int64_t units) {
-    held_ = Held(now) - Wide{units} * per_;
-    at_ = now;
-  }
-  void GiveBack(std::int64_t units) { held_ += Wide{units} * per_; }
-  std::int64_t Available(std::int64_t now) const {
-    return static_cast<std::int64_t>(std::max<Wide>(Held(now), 0) / per_);
-  }
-  Wide FullIn(std::int64_t now) const { return (top_ - Held(now) + rate_ - 1) / rate_; }
-
- private:
-  // In 1/per units. Before `at_` the line goes down: an older time finds less, never more.
-  Wide Held(std::int64_t now) const { return std::min(top_, held_ + (Wide{now} - at_) * rate_); }
-
-  const std::int64_t rate_;
-  const std::int64_t per_;
-  const Wide top_;
-  const std::int64_t burst_;
-  Wide held_ = Wide{1} << 120;  // Full since the beginning of time.
-  std::int64_t at_ = 0;
-};
-
-std::int64_t TicksPerNano(const RateLimiterOptions& o) {
-  std::int64_t a = o.rate;
-  std::int64_t b = o.per.count();
-  while (b != 0) {
-    a %= b;
-    std::swap(a, b);
-  }
-  return o.rate / a;
 }
 
 std::vector<RateLimiterOptions> Rates() {
@@ -134,34 +84,29 @@ class Run {
   Run(const RateLimiterOptions& options, std::uint64_t seed)
       : options_(options),
         rng_(seed),
-        ticks_per_nano_(TicksPerNano(options)),
-        // The documented bound, in whole nanoseconds.
-        longest_lag_((std::int64_t{1} << 56) / ticks_per_nano_),
-        longest_wait_((std::int64_t{1} << 57) / ticks_per_nano_),
+        bounds_(options),
         unit_ns_(std::max<std::int64_t>(options.per.count() / options.rate, 1)) {}
 
   void Operate(int operations) {
     latest_ = Between(rng_, kEarliestStart, kLatestStart);
-    Solo<Limiter> limiter(options_);
-    Bucket bucket(options_);
-    std::vector<Held> held;
-    for (int i = 0; i < operations; ++i) {
+    RateTwin<Limiter> twin(options_);
+    for (int i = 0; i < operations && twin.difference().empty(); ++i) {
       MoveClock();
       const std::int64_t now = latest_ - Lag();
       switch (Between(rng_, 0, 9)) {
         case 0:
-          EndOne(limiter, bucket, held, now);
+          EndOne(twin, now);
           break;
         case 1:
-          ChargeOne(limiter, bucket, held, now);
+          ChargeOne(twin, now);
           break;
         case 2:
-          ReadBoth(limiter, bucket, now);
+          twin.Read(now);
           break;
         default:
-          AskBoth(limiter, bucket, held, now);
+          Ask(twin, now);
       }
-      if (::testing::Test::HasFatalFailure()) return;
+      ASSERT_EQ(twin.difference(), "") << "now " << now << " latest " << latest_;
     }
   }
 
@@ -169,11 +114,6 @@ class Run {
   int refused() const { return refused_; }
 
  private:
-  struct Held {
-    typename Limiter::Ticket ticket;
-    std::int64_t units = 0;
-  };
-
   void MoveClock() {
     std::int64_t step = 0;
     switch (Between(rng_, 0, 19)) {
@@ -182,7 +122,7 @@ class Run {
         break;
       case 1:
       case 2:
-        step = AnyScale(rng_, longest_lag_);
+        step = AnyScale(rng_, bounds_.longest_lag);
         break;
       case 3:
       case 4:
@@ -193,7 +133,7 @@ class Run {
         if (Between(rng_, 0, 99) == 0) step = kYears100.count();
         break;
       case 7:
-        if (Between(rng_, 0, 9) == 0) step = AnyScale(rng_, 16 * longest_lag_);
+        if (Between(rng_, 0, 9) == 0) step = AnyScale(rng_, 16 * bounds_.longest_lag);
         break;
       case 8:
       case 9:  // Exactly when the last refused call is due, or a nanosecond before.
@@ -209,7 +149,7 @@ class Run {
   }
   std::int64_t Lag() {
     if (Between(rng_, 0, 2) != 0) return 0;
-    return Between(rng_, 0, 19) == 0 ? longest_lag_ : AnyScale(rng_, longest_lag_);
+    return Between(rng_, 0, 19) == 0 ? bounds_.longest_lag : AnyScale(rng_, bounds_.longest_lag);
   }
   std::uint64_t Cost() {
     const auto burst = static_cast<std::uint64_t>(options_.burst);
@@ -235,75 +175,42 @@ class Run {
     }
   }
 
-  void AskBoth(Solo<Limiter>& limiter, Bucket& bucket, std::vector<Held>& held, std::int64_t now) {
+  void Ask(RateTwin<Limiter>& twin, std::int64_t now) {
     const std::uint64_t cost = Cost();
     const std::int64_t max_wait =
-        Between(rng_, 0, 5) == 0 ? AnyScale(rng_, longest_wait_) : -Between(rng_, 0, 1);
-    const Bucket::Answer right = bucket.Look(now, cost);
-    Held mine;
-    const Verdict verdict = limiter.Admit({.cost = cost, .max_wait = Duration(max_wait)},
-                                          TimePoint(Duration(now)), mine.ticket);
-    if (right.too_large) {
-      ASSERT_EQ(verdict.reason(), Reason::kCostTooLarge);
-      ASSERT_FALSE(verdict.retry_after().has_value());
-      return;
-    }
-    const bool admit = right.wait <= std::max<std::int64_t>(max_wait, 0);
-    ASSERT_EQ(verdict.admitted(), admit)
-        << "cost " << cost << " now " << now << " latest " << latest_;
-    if (!admit) {
-      ASSERT_EQ(verdict.reason(), Reason::kRate);
-      ASSERT_TRUE(Wide{verdict.retry_after()->count()} == right.wait)
-          << verdict.retry_after()->count();
+        Between(rng_, 0, 5) == 0 ? AnyScale(rng_, bounds_.longest_wait) : -Between(rng_, 0, 1);
+    const Verdict verdict = twin.Ask(now, cost, max_wait);
+    if (verdict.admitted()) {
+      ++admitted_;
+      if (twin.held() > 20) twin.Forget(20);
+    } else if (verdict.retry_after()) {
       due_ = SaturatingAdd(now, verdict.retry_after()->count());
       ++refused_;
-      return;
     }
-    ASSERT_TRUE(Wide{verdict.wait().count()} == right.wait) << verdict.wait().count();
-    mine.units = static_cast<std::int64_t>(std::max<std::uint64_t>(cost, 1));
-    bucket.Take(now, mine.units);
-    ++admitted_;
-    if (held.size() < 20) held.push_back(mine);
   }
-  void EndOne(Solo<Limiter>& limiter, Bucket& bucket, std::vector<Held>& held, std::int64_t now) {
-    if (held.empty()) return;
-    const std::size_t i = static_cast<std::size_t>(Between(rng_, 0, std::ssize(held) - 1));
+  void EndOne(RateTwin<Limiter>& twin, std::int64_t now) {
+    if (twin.held() == 0) return;
+    const std::size_t i = Some(twin);
     if (Between(rng_, 0, 1) == 0) {
-      limiter.Complete(held[i].ticket, Outcome::kSuccess);
+      twin.Complete(i);
     } else {
-      limiter.Cancel(held[i].ticket, Verdict::Refuse(Reason::kConcurrency),
-                     TimePoint(Duration(now)));
-      bucket.GiveBack(held[i].units);
+      twin.Cancel(i, now);
     }
-    held.erase(held.begin() + static_cast<std::ptrdiff_t>(i));
   }
-  void ChargeOne(Solo<Limiter>& limiter, Bucket& bucket, std::vector<Held>& held,
-                 std::int64_t now) {
-    if (held.empty()) return;
-    Held& one = held[static_cast<std::size_t>(Between(rng_, 0, std::ssize(held) - 1))];
-    // As far above what was paid as a call may cost, and only while little is owed: debts above
-    // 2^59 ticks are cut.
-    std::int64_t units = Between(rng_, 0, 2) == 0 ? 0 : AnyScale(rng_, 2 * one.units);
-    if (bucket.FullIn(now) > 2 * longest_lag_) units = std::min(units, one.units);
-    limiter.Charge(one.ticket, static_cast<std::uint64_t>(units), TimePoint(Duration(now)));
-    if (units > one.units) {
-      bucket.Take(now, units - one.units);
-    } else {
-      bucket.GiveBack(one.units - units);
-    }
-    one.units = units;
+  void ChargeOne(RateTwin<Limiter>& twin, std::int64_t now) {
+    if (twin.held() == 0) return;
+    const std::size_t i = Some(twin);
+    // As far above what was paid as a call may cost.
+    const std::int64_t units = Between(rng_, 0, 2) == 0 ? 0 : AnyScale(rng_, 2 * twin.units(i));
+    twin.Charge(i, units, now);
   }
-  void ReadBoth(const Solo<Limiter>& limiter, const Bucket& bucket, std::int64_t now) {
-    const auto snapshot = limiter.Read(TimePoint(Duration(now)));
-    ASSERT_EQ(snapshot.available, bucket.Available(now)) << "now " << now;
-    ASSERT_TRUE(Wide{snapshot.full_in.count()} == bucket.FullIn(now)) << snapshot.full_in.count();
+  std::size_t Some(const RateTwin<Limiter>& twin) {
+    return static_cast<std::size_t>(Between(rng_, 0, static_cast<std::int64_t>(twin.held()) - 1));
   }
 
   const RateLimiterOptions options_;
   Rng rng_;
-  const std::int64_t ticks_per_nano_;
-  const std::int64_t longest_lag_;
-  const std::int64_t longest_wait_;
+  const RateBounds bounds_;
   const std::int64_t unit_ns_;
   std::int64_t latest_ = 0;
   std::int64_t due_ = 0;
@@ -373,7 +280,7 @@ TYPED_TEST(RateLimiterPropertyTest, NoSpanHasTooMany) {
     std::vector<std::pair<typename TypeParam::Ticket, std::int64_t>> held;
     std::int64_t now = kEarliestStart;
     Spans spans(options, now);
-    const std::int64_t step = (std::int64_t{1} << 56) / TicksPerNano(options);
+    const std::int64_t step = RateBounds(options).longest_lag;
     for (int i = 0; i < 6'000 * kScale; ++i) {
       if (Between(rng, 0, 2) == 0 && now < kLatestStart) now += AnyScale(rng, step);
       const TimePoint at{Duration(now)};
@@ -402,33 +309,17 @@ TYPED_TEST(RateLimiterPropertyTest, AnyLagNeverAdmitsTooMany) {
       SCOPED_TRACE(testing::Message() << options.rate << " per " << options.per.count()
                                       << " ns, burst " << options.burst << ", seed " << seed);
       Rng rng(seed);
-      Solo<TypeParam> limiter(options);
-      Bucket bucket(options);
-      std::vector<std::pair<typename TypeParam::Ticket, std::int64_t>> held;
+      RateTwin<TypeParam> twin(options, RateCheck::kSafe);
       std::int64_t latest = kEarliestStart;
-      const std::int64_t exact = (std::int64_t{1} << 56) / TicksPerNano(options);
+      const std::int64_t exact = twin.bounds().longest_lag;
       for (int i = 0; i < 4'000 * kScale; ++i) {
         if (Between(rng, 0, 3) == 0 && latest < kLatestStart) latest += AnyScale(rng, 4 * exact);
         std::int64_t now = latest;
         if (Between(rng, 0, 3) == 0) now = SaturatingAdd(now, -AnyScale(rng, kYears100.count()));
-        const TimePoint at{Duration(now)};
-        if (!held.empty() && Between(rng, 0, 9) == 0) {
-          limiter.Cancel(held.back().first, Verdict::Refuse(Reason::kConcurrency), at);
-          bucket.GiveBack(held.back().second);
-          held.pop_back();
-        }
+        if (twin.held() > 0 && Between(rng, 0, 9) == 0) twin.Cancel(twin.held() - 1, now);
         const std::int64_t units = 1 + AnyScale(rng, options.burst - 1);
-        const auto cost = static_cast<std::uint64_t>(units);
-        const Bucket::Answer right = bucket.Look(now, cost);
-        typename TypeParam::Ticket ticket;
-        const Verdict verdict = limiter.Admit({.cost = cost}, at, ticket);
-        if (!verdict.admitted()) {
-          ASSERT_TRUE(Wide{verdict.retry_after()->count()} >= right.wait);
-          continue;
-        }
-        ASSERT_TRUE(right.wait == 0) << "admitted " << cost << " at " << now;
-        bucket.Take(now, units);
-        held.emplace_back(ticket, units);
+        twin.Ask(now, static_cast<std::uint64_t>(units), 0);
+        ASSERT_EQ(twin.difference(), "") << units << " at " << now;
       }
     }
   }

@@ -1,0 +1,78 @@
+// The token bucket of RateLimiter in exact numbers, without its ticks and epochs.
+#ifndef SHED_TESTS_PROPERTY_RATE_ORACLE_H_
+#define SHED_TESTS_PROPERTY_RATE_ORACLE_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "shed/rate_limiter.h"
+
+namespace shed {
+
+// A bucket that holds a rational number of units, kept as a line. At `at_` it held `held_ / per`
+// units; a nanosecond later it holds rate/per more. No greatest common divisor, no ticks, no
+// epochs, nothing rounded: every figure is a whole number of 1/per units in 128 bits.
+class RateOracle {
+ public:
+  __extension__ using Wide = __int128;
+
+  explicit RateOracle(const RateLimiterOptions& o)
+      : rate_(o.rate), per_(o.per.count()), top_(Wide{o.burst} * per_), burst_(o.burst) {}
+
+  struct Answer {
+    bool too_large = false;
+    Wide wait = 0;  // Nanoseconds until the cost is there; 0 is now.
+  };
+  Answer Look(std::int64_t now, std::uint64_t cost) const {
+    cost = std::max<std::uint64_t>(cost, 1);
+    if (cost > static_cast<std::uint64_t>(burst_)) return {.too_large = true};
+    const Wide lacks = Wide{cost} * per_ - Held(now);
+    if (lacks <= 0) return {};
+    const Wide wait = lacks / rate_ + (lacks % rate_ != 0 ? 1 : 0);
+    return {.wait = wait};
+  }
+  // Takes units that are there, or will be.
+  void Take(std::int64_t now, std::int64_t units) {
+    held_ = Held(now) - Wide{units} * per_;
+    at_ = now;
+  }
+  void GiveBack(std::int64_t units) { held_ += Wide{units} * per_; }
+  std::int64_t Available(std::int64_t now) const {
+    return static_cast<std::int64_t>(std::max<Wide>(Held(now), 0) / per_);
+  }
+  Wide FullIn(std::int64_t now) const { return (top_ - Held(now) + rate_ - 1) / rate_; }
+
+ private:
+  // In 1/per units. Before `at_` the line goes down: an older time finds less, never more.
+  Wide Held(std::int64_t now) const { return std::min(top_, held_ + (Wide{now} - at_) * rate_); }
+
+  const std::int64_t rate_;
+  const std::int64_t per_;
+  const Wide top_;
+  const std::int64_t burst_;
+  Wide held_ = Wide{1} << 120;  // Full since the beginning of time.
+  std::int64_t at_ = 0;
+};
+
+// How far the limiter promises to be exact, in whole nanoseconds.
+struct RateBounds {
+  std::int64_t longest_lag = 0;   // Of a `now` behind the latest.
+  std::int64_t longest_wait = 0;  // That is reserved for.
+
+  explicit RateBounds(const RateLimiterOptions& o) {
+    std::int64_t a = o.rate;
+    std::int64_t b = o.per.count();
+    while (b != 0) {
+      a %= b;
+      std::swap(a, b);
+    }
+    const std::int64_t ticks_per_ns = o.rate / a;
+    longest_lag = (std::int64_t{1} << 56) / ticks_per_ns;
+    longest_wait = (std::int64_t{1} << 57) / ticks_per_ns;
+  }
+};
+
+}  // namespace shed
+
+#endif  // SHED_TESTS_PROPERTY_RATE_ORACLE_H_
