@@ -25,6 +25,7 @@
 #include "shed/status.h"                // IWYU pragma: export
 #include "shed/sync.h"                  // IWYU pragma: export
 #include "shed/time.h"                  // IWYU pragma: export
+#include "shed/tsc_clock.h"             // IWYU pragma: export
 #include "shed/verdict.h"               // IWYU pragma: export
 #include "shed/version.h"               // IWYU pragma: export
 
