@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include "shed/clock.h"
 
@@ -25,11 +26,24 @@ struct alignas(64) Padded {
   std::atomic<T> value{};
 };
 
-// One add to the thread's own stripe.
-class Striped {
+// One add to a shard that no other thread adds to now, but that belongs to no thread: a window's,
+// whose slices any thread may turn.
+class Sharded {
  public:
   std::uint64_t Add() noexcept {
-    return stripes_[this_thread].value.fetch_add(1, std::memory_order_relaxed);
+    return shards_[this_thread].value.fetch_add(1, std::memory_order_relaxed);
+  }
+
+ private:
+  Padded<std::uint64_t> shards_[2];
+};
+
+// One add to the thread's own stripe, which needs no lock prefix.
+class OwnCount {
+ public:
+  void Add() noexcept {
+    std::atomic<std::uint64_t>& count = stripes_[this_thread].value;
+    count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
 
  private:
@@ -38,7 +52,7 @@ class Striped {
 
 // What a limiter counts of a call that it admits.
 struct CallFloor {
-  Striped admitted, completed;
+  OwnCount admitted, completed;
 };
 
 // A plain token bucket: the time at which it is full again.
@@ -80,15 +94,20 @@ class InFlightFloor {
   Padded<std::uint64_t> limit_{.value = 1000};
 };
 
-// Is it closed, and how did the call end.
+// Is it closed, and how did the call end, if `now` is still in the present slice of the window.
 class BreakerFloor {
  public:
   bool Closed() const noexcept { return open_.value.load(std::memory_order_acquire) == 0; }
-  std::uint64_t End() noexcept { return ended_.Add(); }
+  bool End(std::int64_t now) noexcept {
+    if (now >= slice_end_.value.load(std::memory_order_relaxed)) return false;
+    ended_.Add();
+    return true;
+  }
 
  private:
   Padded<std::uint64_t> open_;
-  Striped ended_;
+  Padded<std::int64_t> slice_end_{.value = std::numeric_limits<std::int64_t>::max()};
+  Sharded ended_;
 };
 
 // The share refused, and how the call ended.
@@ -99,7 +118,7 @@ class AdmissionFloor {
 
  private:
   Padded<std::uint64_t> refused_;
-  Striped ended_;
+  Sharded ended_;
 };
 
 // One compare-exchange that succeeds.

@@ -81,9 +81,7 @@ void RegisterRows() {
   SHED_BENCH_ROW(FiveRefuseFirst);
   SHED_BENCH_ROW(FiveRefuseLast);
 #undef SHED_BENCH_ROW
-#if __has_include("shed/tsc_clock.h")
   Row<TscFivePair>("TscFivePair", false);
-#endif
   Row<NoSyncFivePair>("NoSyncFivePair", false);
   Row<FairShare<10>>("FairShare10", false);
   Row<FairShare<1'000>>("FairShare1k", true);

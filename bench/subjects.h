@@ -25,9 +25,7 @@
 #include "shed/limiter.h"
 #include "shed/rate_limiter.h"
 #include "shed/solo.h"
-#if __has_include("shed/tsc_clock.h")
 #include "shed/tsc_clock.h"
-#endif
 
 namespace shed::bench {
 
@@ -44,7 +42,7 @@ struct ClockFloor {
   bool operator()() noexcept { return ReadClock() != 0; }
 };
 struct ClockAndCountFloor {
-  Striped refused;
+  OwnCount refused;
   bool operator()() noexcept {
     const bool ok = ReadClock() != 0;
     refused.Add();
@@ -53,7 +51,7 @@ struct ClockAndCountFloor {
 };
 struct RateAdmitFloor {
   CallFloor counts;
-  RateFloor rate{1'000'000, 1};
+  RateFloor rate{1'000'000'000, 1};
   bool operator()() noexcept {
     const bool ok = rate.Take(ReadClock());
     counts.admitted.Add();
@@ -63,7 +61,7 @@ struct RateAdmitFloor {
 };
 struct RateRefuseFloor {
   Padded<std::int64_t> full_at{.value = std::int64_t{1} << 62};
-  Striped refused;
+  OwnCount refused;
   bool operator()() noexcept {
     const bool ok = ReadClock() < full_at.value.load(std::memory_order_relaxed);
     refused.Add();
@@ -88,11 +86,8 @@ struct CompareExchangeFloor {
 };
 struct BreakerPairFloor {
   BreakerFloor breaker;
-  bool operator()() noexcept {
-    const bool ok = breaker.Closed();
-    breaker.End();
-    return ok;
-  }
+  std::int64_t now = ReadClock();
+  bool operator()() noexcept { return breaker.Closed() && breaker.End(now); }
 };
 struct AdmissionPairFloor {
   AdmissionFloor admission;
@@ -117,10 +112,10 @@ struct AdaptivePairFloor {
 };
 struct FivePairFloor {
   CallFloor counts;
-  RateFloor rate{1'000'000, 1};
+  RateFloor rate{1'000'000'000, 1};
   InFlightFloor in_flight;
   InFlightFloor adaptive;
-  Striped latencies;
+  Sharded latencies;
   BreakerFloor breaker;
   AdmissionFloor admission;
   bool operator()() noexcept {
@@ -130,12 +125,12 @@ struct FivePairFloor {
     counts.admitted.Add();
     const std::int64_t end = ReadClock();
     admission.End();
-    breaker.End();
+    const bool counted = breaker.End(end);
     latencies.Add();
     adaptive.Give();
     in_flight.Give();
     counts.completed.Add();
-    return ok && end >= start;
+    return ok && counted && end >= start;
   }
 };
 
@@ -193,13 +188,11 @@ struct NoSyncFivePair {
   FiveLimiter<SteadyClock, NoSync> limiter{kFastRate, kWide, {}, {}, {}};
   bool operator()() noexcept { return CallAndComplete(limiter); }
 };
-#if __has_include("shed/tsc_clock.h")
 struct TscFivePair {
   TscClock clock;
   FiveLimiter<TscClock, StdSync> limiter{clock, kFastRate, kWide, {}, {}, {}};
   bool operator()() noexcept { return CallAndComplete(limiter); }
 };
-#endif
 struct FiveRefuseFirst {
   Five limiter{kSlowRate, kWide, {}, {}, {}};
   FiveRefuseFirst() { CallAndComplete(limiter); }
@@ -235,11 +228,11 @@ template <class P>
 struct PolicyPair {
   Solo<P> policy;
   TimePoint now = SteadyClock::Now();
+  Events events;  // Nothing that is measured here has any, or so few that they do not count.
 
   explicit PolicyPair(const typename P::Options& options = {}) : policy(options) {}
   bool operator()() noexcept { return At(now); }
   bool At(TimePoint at, const Request& request = {}) noexcept {
-    Events events;
     typename P::Ticket ticket{};
     const bool ok = internal::Admit<P>(policy, request, at, ticket, events).admitted();
     internal::Complete<P>(policy, ticket, {.started = at, .now = at, .outcome = Outcome::kSuccess},
@@ -247,13 +240,11 @@ struct PolicyPair {
     return ok;
   }
   bool Refuses(TimePoint at, const Request& request = {}) noexcept {
-    Events events;
     typename P::Ticket ticket{};
     return !internal::Admit<P>(policy, request, at, ticket, events).admitted();
   }
   // Takes all that may be in flight.
   void Fill() noexcept {
-    Events events;
     typename P::Ticket ticket{};
     while (internal::Admit<P>(policy, {}, now, ticket, events).admitted()) ticket = {};
   }
@@ -347,7 +338,6 @@ struct FairShareRefuse : PolicyPair<DemeritTracker> {
       : PolicyPair({.budget = static_cast<std::int64_t>(kCallers),
                     .window = kLongWindow,
                     .max_callers = static_cast<std::int64_t>(kCallers)}) {
-    Events events;
     for (std::size_t i = 0; i < kCallers; ++i) {
       DemeritTracker::Ticket ticket;
       policy.Admit({.caller = callers.At(i)}, SteadyClock::Now(), ticket, events);

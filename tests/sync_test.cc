@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdint>
 #include <limits>
 #include <mutex>
@@ -116,10 +117,43 @@ TEST(StdSync, StripeDiffersBetweenThreadsAndStays) {
   EXPECT_LT(*distinct.rbegin() - *distinct.begin(), kThreads + 1u);  // Counted up, not scattered.
 }
 
+// A server that starts a thread for each connection: were the numbers used up, every thread would
+// soon share its stripes with others.
+TEST(StdSync, ThreadsThatComeAndGoDoNotUseUpTheNumbers) {
+  std::set<unsigned> numbers;
+  for (int i = 0; i < 200; ++i) {
+    std::thread([&] { numbers.insert(StdSync::Stripe()); }).join();
+  }
+  // As many as there are places for a thread's memory, and not one for each thread.
+  EXPECT_LT(numbers.size(), 100u);
+}
+
+// A stripe has one owner by this name: two threads of one name would overwrite each other's counts.
+TEST(StdSync, ThreadNamesAThreadThatLives) {
+  constexpr int kThreads = 8;
+  std::vector<std::uintptr_t> names(kThreads);
+  std::atomic<int> named{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      names[static_cast<std::size_t>(i)] = StdSync::Thread();
+      named.fetch_add(1);
+      while (named.load() < kThreads) std::this_thread::yield();  // All live at once.
+      EXPECT_EQ(StdSync::Thread(), names[static_cast<std::size_t>(i)]);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::set<std::uintptr_t> distinct(names.begin(), names.end());
+  distinct.insert(StdSync::Thread());
+  EXPECT_EQ(distinct.size(), kThreads + 1u);
+  EXPECT_EQ(distinct.count(0), 0u);
+}
+
 TEST(NoSync, CostsNothing) {
   static_assert(sizeof(NoSync::Atomic<std::uint64_t>) == sizeof(std::uint64_t));
   static_assert(std::is_empty_v<NoSync::Mutex>);
   EXPECT_EQ(NoSync::Stripe(), 0u);
+  EXPECT_NE(NoSync::Thread(), 0u);
 }
 
 }  // namespace

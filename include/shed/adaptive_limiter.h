@@ -33,6 +33,7 @@
 
 #include "shed/internal/criticality_share.h"
 #include "shed/internal/flight_integral.h"
+#include "shed/internal/hints.h"
 #include "shed/internal/limit_word.h"
 #include "shed/internal/refusal_counter.h"
 #include "shed/internal/validate.h"
@@ -140,8 +141,10 @@ class BasicAdaptiveLimiter {
   Verdict Admit(const Request& request, TimePoint now, Ticket& ticket, Events& events) noexcept {
     Word seen(hot_.word.load(std::memory_order_relaxed));
     for (;;) {
-      if (seen.in_flight() >= share_.Usable(seen.limit(), request.criticality)) {
-        return Refuse(request, now, events);
+      // Most refusals need not know what the class may use.
+      if (seen.in_flight() >= seen.limit() ||
+          seen.in_flight() >= share_.Usable(seen.limit(), request.criticality)) {
+        return Refuse(request.criticality, now, events);
       }
       std::uint64_t bits = seen.bits();
       // Acquire: whoever takes a permit sees what was done before it was given back.
@@ -203,8 +206,8 @@ class BasicAdaptiveLimiter {
   // them over into 64 bits.
   static constexpr std::uint32_t kTakeOver = 1u << 22;
 
-  Verdict Refuse(const Request& request, TimePoint now, Events& events) noexcept {
-    if constexpr (Algorithm::kCountsRefusals) refusals_.Add(request.criticality);
+  Verdict Refuse([[maybe_unused]] Criticality criticality, TimePoint now, Events& events) noexcept {
+    if constexpr (Algorithm::kCountsRefusals) refusals_.Add(criticality);
     if (Count(now) >= at_latest_.load(std::memory_order_relaxed)) [[unlikely]] {
       TryClose(now, events);
     }
@@ -243,7 +246,7 @@ class BasicAdaptiveLimiter {
     std::array<std::uint64_t, kCriticalityCount> refused{};
   };
 
-  void TryClose(TimePoint now, Events& events) noexcept {
+  SHED_APART void TryClose(TimePoint now, Events& events) noexcept {
     if (!mutex_.try_lock()) return;  // Another thread is at it.
     Reading read{.overloaded = overloaded_.load(std::memory_order_relaxed)};
     // Acquire: the samples that came before these completions are seen too.

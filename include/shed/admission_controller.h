@@ -49,6 +49,7 @@
 #include <string_view>
 
 #include "shed/internal/draws.h"
+#include "shed/internal/hints.h"
 #include "shed/internal/sliding_window.h"
 #include "shed/internal/validate.h"
 #include "shed/policy.h"
@@ -204,7 +205,7 @@ class BasicAdmissionController {
   static constexpr std::uint64_t kFine = 128;
 
   // Brings the word up to date, unless another thread is doing so.
-  void Compute(TimePoint now) noexcept {
+  SHED_APART void Compute(TimePoint now) noexcept {
     if (!mutex_.try_lock()) return;
     const Snapshot snapshot = Read(now);
     std::uint64_t word = 0;

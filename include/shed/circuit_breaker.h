@@ -42,16 +42,18 @@
 #define SHED_CIRCUIT_BREAKER_H_
 
 #include <array>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
+#include "shed/circuit_breaker_options.h"
 #include "shed/internal/breaker_gate.h"
 #include "shed/internal/breaker_machine.h"
 #include "shed/internal/breaker_rule.h"
 #include "shed/internal/count_window.h"
 #include "shed/internal/failure_row.h"
+#include "shed/internal/hints.h"
 #include "shed/internal/probe_slots.h"
 #include "shed/internal/sliding_window.h"
 #include "shed/internal/validate.h"
@@ -60,71 +62,6 @@
 
 namespace shed {
 
-struct CircuitBreakerOptions {
-  // Opens when so many calls in a row failed. Default 20, range 0 (off) to 1'000'000.
-  std::int64_t consecutive_failures = 20;
-  // The time over which calls are counted. Default 10 s, range 1 us to 24 h.
-  Duration window = std::chrono::seconds(10);
-  // Not 0: count the last so many calls, however old, instead of those in `window`. Default 0,
-  // range 0 to 4096.
-  std::int64_t count_window = 0;
-  // So many calls must have ended before a ratio is judged. Default 20, range 1 to 1'000'000, at
-  // most `count_window` if that is not 0.
-  std::int64_t min_calls = 20;
-  // The share of failed calls that opens. Default 0.5, range 0.0001 to 1.
-  double failure_ratio = 0.5;
-  // A call is slow when it took longer. Default 0 (none is), range 0 to 24 h.
-  Duration slow_call{0};
-  // The share of slow calls that opens. Default 0.5, range 0.0001 to 1.
-  double slow_ratio = 0.5;
-  // How long it stays open. Default 5 s, range 1 ns to 366 days.
-  Duration open_for = std::chrono::seconds(5);
-  // Not 0: the open time doubles each time a probe fails, up to this; closing resets it. Default 0,
-  // range 0, or open_for to 366 days.
-  Duration max_open_for{0};
-  // Calls let through at a time while half-open, and successes that close. Default 3, range 1 to
-  // 1000.
-  std::int64_t probes = 3;
-  // A probe older than this counts as failed. More than your calls' own time-out. Default 30 s,
-  // range 1 ns to 366 days.
-  Duration probe_timeout = std::chrono::seconds(30);
-  // How long the load takes to come back after closing. Default 0 (at once), range 0 to 366 days.
-  Duration ramp{0};
-  // Of the draws during the ramp. Any value; give each instance its own.
-  std::uint64_t seed = 1;
-
-  // Returns "" if every field is in range, else a sentence that names the field and the range.
-  constexpr std::string_view Problem() const noexcept {
-    constexpr Duration kYear = std::chrono::hours(24 * 366);
-    if (consecutive_failures < 0 || consecutive_failures > 1'000'000) {
-      return "consecutive_failures: want 0 to 1000000";
-    }
-    if (window < std::chrono::microseconds(1) || window > std::chrono::hours(24)) {
-      return "window: want 1 us to 24 h";
-    }
-    if (count_window < 0 || count_window > 4096) return "count_window: want 0 to 4096";
-    if (min_calls < 1 || min_calls > 1'000'000) return "min_calls: want 1 to 1000000";
-    if (count_window != 0 && min_calls > count_window) {
-      return "min_calls: want at most count_window, or it is never reached";
-    }
-    if (!internal::InRange(failure_ratio, 1e-4, 1)) return "failure_ratio: want 0.0001 to 1";
-    if (slow_call < Duration(0) || slow_call > std::chrono::hours(24)) {
-      return "slow_call: want 0 to 24 h";
-    }
-    if (!internal::InRange(slow_ratio, 1e-4, 1)) return "slow_ratio: want 0.0001 to 1";
-    if (open_for < Duration(1) || open_for > kYear) return "open_for: want 1 ns to 366 days";
-    if (max_open_for != Duration(0) && (max_open_for < open_for || max_open_for > kYear)) {
-      return "max_open_for: want 0, or open_for to 366 days";
-    }
-    if (probes < 1 || probes > 1000) return "probes: want 1 to 1000";
-    if (probe_timeout < Duration(1) || probe_timeout > kYear) {
-      return "probe_timeout: want 1 ns to 366 days";
-    }
-    if (ramp < Duration(0) || ramp > kYear) return "ramp: want 0 to 366 days";
-    return "";
-  }
-};
-
 // Thread-safe: any member, any thread. Allocates only when it is made.
 template <class Sync = StdSync>
 class BasicCircuitBreaker {
@@ -132,9 +69,22 @@ class BasicCircuitBreaker {
   using Options = CircuitBreakerOptions;
   static constexpr std::string_view kName = "circuit_breaker";
 
-  struct Ticket {
-    std::uint32_t generation = 0;  // 0: nothing was admitted, or it has ended.
-    std::uint32_t probe = 0;       // The slot held, from 1; 0 for a call that is no probe.
+  // One word, written and read as a whole: a read of eight bytes that were written as two times
+  // four waits for both.
+  class Ticket {
+   public:
+    constexpr Ticket() noexcept = default;
+    constexpr explicit Ticket(std::uint32_t generation, std::uint32_t probe = 0) noexcept
+        : word_(std::uint64_t{generation} << 32 | probe) {}
+    // 0: nothing was admitted, or it has ended.
+    constexpr std::uint32_t generation() const noexcept {
+      return static_cast<std::uint32_t>(word_ >> 32);
+    }
+    // The slot held, from 1; 0 for a call that is no probe.
+    constexpr std::uint32_t probe() const noexcept { return static_cast<std::uint32_t>(word_); }
+
+   private:
+    std::uint64_t word_ = 0;
   };
   struct Snapshot {
     BreakerState state = BreakerState::kClosed;
@@ -152,6 +102,7 @@ class BasicCircuitBreaker {
   // Throws std::invalid_argument with options.Problem() unless that is "".
   explicit BasicCircuitBreaker(const Options& options)
       : options_(internal::Checked(options)),
+        outcome_is_all_(options.slow_call == Duration(0) && options.count_window == 0),
         slots_(static_cast<std::size_t>(options.probes)),
         recent_(static_cast<std::size_t>(options.count_window)),
         gate_(options.ramp, options.seed),
@@ -171,29 +122,32 @@ class BasicCircuitBreaker {
   // Refuses with kCircuitOpen (retry_after is what is left of the open time; unknown when forced),
   // kProbing or kRecovering (unknown).
   Verdict Admit(const Request&, TimePoint now, Ticket& ticket, Events& events) noexcept {
-    if (gate_.Open(ticket.generation)) [[likely]]
+    std::uint32_t generation = 0;
+    if (gate_.Open(generation)) [[likely]] {
+      ticket = Ticket(generation);
       return Verdict::Admit();
-    ticket.generation = 0;
-    Verdict answer = Verdict::Admit();
-    if (gate_.Ask(now, ticket.generation, answer)) return answer;
-    return AdmitLocked(now, ticket, events);
+    }
+    // By values, here and in Complete, so that what every call has can stay in registers.
+    Ticket other;
+    const Verdict answer = AdmitUnlessOpen(now, other, events);
+    ticket = other;
+    return answer;
   }
 
   void Cancel(Ticket& ticket, const Verdict&, TimePoint now, Events& events) noexcept {
     const Ticket mine = Take(ticket);
-    if (mine.probe != 0) EndProbe(mine, now, Outcome::kIgnored, false, events);
+    if (mine.probe() != 0) EndProbe(mine, now, Outcome::kIgnored, false, events);
   }
 
   void Complete(Ticket& ticket, const Completion& end, Events& events) noexcept {
     const Ticket mine = Take(ticket);
-    const bool slow = options_.slow_call != Duration(0) && end.latency() > options_.slow_call;
-    if (mine.probe != 0) return EndProbe(mine, end.now, end.outcome, slow, events);
-    if (mine.generation != gate_.generation() || end.outcome == Outcome::kIgnored) return;
-    const bool failed = end.outcome != Outcome::kSuccess;
-    if (options_.count_window != 0) return CompleteCounted(mine, end.now, failed, slow, events);
-    const std::uint32_t row = row_.Add(failed, mine.generation);
-    window_.Add(end.now, KindOf(failed, slow), mine.generation);
-    if (failed || slow) Weigh(mine.generation, end.now, row, events);
+    // What nearly all calls are: good, in a row of good ones, and no probe.
+    if (end.outcome == Outcome::kSuccess && mine.probe() == 0 &&
+        mine.generation() == gate_.generation() && outcome_is_all_ && row_.Read() == 0) [[likely]] {
+      window_.Add(end.now, KindOf(false, false), mine.generation());
+      return;
+    }
+    CompleteOther(mine, end.started, end.now, end.outcome, events);
   }
 
   // Refuses every call until Reset.
@@ -251,16 +205,20 @@ class BasicCircuitBreaker {
             .failed = kinds[KindOf(true, false)] + kinds[KindOf(true, true)],
             .slow = kinds[KindOf(false, true)] + kinds[KindOf(true, true)]};
   }
-  // A ticket ends once: what is left of it is of no generation.
-  static Ticket Take(Ticket& ticket) noexcept {
-    const Ticket mine = ticket;
-    ticket.generation = 0;
-    return mine;
+  // A ticket ends once.
+  static Ticket Take(Ticket& ticket) noexcept { return std::exchange(ticket, Ticket()); }
+
+  SHED_APART Verdict AdmitUnlessOpen(TimePoint now, Ticket& ticket, Events& events) noexcept {
+    std::uint32_t generation = 0;
+    Verdict answer = Verdict::Admit();
+    if (!gate_.Ask(now, generation, answer)) return AdmitLocked(now, ticket, events);
+    ticket = Ticket(generation);
+    return answer;
   }
 
   // For a call that may change the state: the first after the open time or the ramp, a probe, or
   // one that finds a probe overdue.
-  Verdict AdmitLocked(TimePoint now, Ticket& ticket, Events& events) noexcept {
+  SHED_SELDOM Verdict AdmitLocked(TimePoint now, Ticket& ticket, Events& events) noexcept {
     MutexLock lock(mutex_);
     ExpireProbes(now, events);
     if (machine_.state == BreakerState::kForcedOpen) return Verdict::Refuse(Reason::kCircuitOpen);
@@ -273,9 +231,11 @@ class BasicCircuitBreaker {
     }
     if (machine_.state == BreakerState::kHalfOpen) {
       if (slots_.full()) return Verdict::Refuse(Reason::kProbing);
-      ticket.probe = slots_.Claim(now) + 1;
+      ticket = Ticket(machine_.generation, slots_.Claim(now) + 1);
       PublishProbes();
-    } else if (machine_.ramping) {
+      return Verdict::Admit();
+    }
+    if (machine_.ramping) {
       // Closed by another thread a moment ago: the ramp begins with a share of 0.
       if (Elapsed(machine_.ramp_from, now) < options_.ramp) {
         return Verdict::Refuse(Reason::kRecovering);
@@ -283,16 +243,16 @@ class BasicCircuitBreaker {
       machine_.ramping = false;
       gate_.Publish(machine_, false);
     }
-    ticket.generation = machine_.generation;
+    ticket = Ticket(machine_.generation);
     return Verdict::Admit();
   }
 
-  void EndProbe(const Ticket& mine, TimePoint now, Outcome outcome, bool slow,
-                Events& events) noexcept {
+  SHED_SELDOM void EndProbe(Ticket mine, TimePoint now, Outcome outcome, bool slow,
+                            Events& events) noexcept {
     MutexLock lock(mutex_);
     ExpireProbes(now, events);
-    if (machine_.generation != mine.generation) return;  // The slot went with its generation.
-    slots_.Release(mine.probe - 1);
+    if (machine_.generation != mine.generation()) return;  // The slot went with its generation.
+    slots_.Release(mine.probe() - 1);
     if (outcome == Outcome::kIgnored) return PublishProbes();
     if (outcome != Outcome::kSuccess || slow) return Reopen(now, Cause::kProbeFailed, events);
     if (++machine_.successes < options_.probes) return PublishProbes();
@@ -321,13 +281,25 @@ class BasicCircuitBreaker {
                  .threshold = 1});
   }
 
-  void CompleteCounted(const Ticket& mine, TimePoint now, bool failed, bool slow,
+  SHED_APART void CompleteOther(Ticket mine, TimePoint started, TimePoint now, Outcome outcome,
+                                Events& events) noexcept {
+    const bool slow =
+        options_.slow_call != Duration(0) && Elapsed(started, now) > options_.slow_call;
+    if (mine.probe() != 0) return EndProbe(mine, now, outcome, slow, events);
+    if (mine.generation() != gate_.generation() || outcome == Outcome::kIgnored) return;
+    const bool failed = outcome != Outcome::kSuccess;
+    if (options_.count_window != 0) return CompleteCounted(mine, now, failed, slow, events);
+    const std::uint32_t row = row_.Add(failed, mine.generation());
+    window_.Add(now, KindOf(failed, slow), mine.generation());
+    if (failed || slow) Weigh(mine.generation(), now, row, events);
+  }
+  void CompleteCounted(Ticket mine, TimePoint now, bool failed, bool slow,
                        Events& events) noexcept {
     MutexLock lock(mutex_);
-    if (machine_.generation != mine.generation) return;
+    if (machine_.generation != mine.generation()) return;
     recent_.Add(failed, slow);
-    row_.Add(failed, mine.generation);
-    if (failed || slow) Trip(mine.generation, now, Counts(now), events);
+    row_.Add(failed, mine.generation());
+    if (failed || slow) Trip(mine.generation(), now, Counts(now), events);
   }
   // Judges after a call of a time window that failed or was slow; `row` is the failures in a row
   // that it ended with.
@@ -375,6 +347,8 @@ class BasicCircuitBreaker {
   }
 
   const Options options_;
+  // Neither how long a call took nor the order in which calls end counts.
+  const bool outcome_is_all_;
   mutable typename Sync::Mutex mutex_;
   internal::BreakerMachine machine_ SHED_GUARDED_BY(mutex_);
   internal::ProbeSlots slots_ SHED_GUARDED_BY(mutex_);

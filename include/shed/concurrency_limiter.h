@@ -86,6 +86,8 @@ class BasicConcurrencyLimiter {
   Verdict Admit(const Request& request, TimePoint, Ticket& ticket) noexcept {
     std::uint64_t seen = hot_.word.load(std::memory_order_relaxed);
     for (;;) {
+      // Most refusals need not know what the class may use.
+      if (InFlight(seen) >= Limit(seen)) return Verdict::Refuse(Reason::kConcurrency);
       const std::uint32_t usable = share_.Usable(Limit(seen), request.criticality);
       const std::uint32_t units = Decide(usable, InFlight(seen), request.cost);
       if (units == 0) return Verdict::Refuse(Reason::kConcurrency);
@@ -143,6 +145,7 @@ class BasicConcurrencyLimiter {
 
 using ConcurrencyLimiter = BasicConcurrencyLimiter<>;
 static_assert(Policy<ConcurrencyLimiter>);
+static_assert(sizeof(ConcurrencyLimiter) + sizeof(ConcurrencyLimiter::Hot) <= 128);
 
 }  // namespace shed
 

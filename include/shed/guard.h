@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "shed/internal/hints.h"
 #include "shed/outcome.h"
 #include "shed/request.h"
 #include "shed/time.h"
@@ -109,9 +110,8 @@ class [[nodiscard]] AdmissionGuard {
   friend Limiter;
   enum class State : std::uint8_t { kEmpty, kRefused, kAdmitted, kExempt, kEnded };
 
-  AdmissionGuard(Limiter& limiter, const Request& request) noexcept
-      : exceptions_(internal::UncaughtExceptions()) {
-    limiter.Admit(request, *this);
+  AdmissionGuard(Limiter& limiter, const Request& request, TimePoint now) noexcept {
+    limiter.Admit(request, now, *this);
   }
 
   void EndUnsaid() noexcept {
@@ -120,6 +120,9 @@ class [[nodiscard]] AdmissionGuard {
       End(note_);
       return;
     }
+    EndDropped();
+  }
+  SHED_SELDOM void EndDropped() noexcept {
     limiter_->counts_.Dropped();
     const bool unwinding = !moved_ && internal::UncaughtExceptions() > exceptions_;
     End(unwinding ? Outcome::kFailure : Outcome::kIgnored);
@@ -141,7 +144,7 @@ class [[nodiscard]] AdmissionGuard {
   bool has_note_ = false;
   bool moved_ = false;
   Outcome note_ = Outcome::kIgnored;
-  int exceptions_ = 0;
+  int exceptions_ = 0;      // In flight on the admitting thread when it was made.
   std::size_t policy_ = 0;  // Which one refused.
   Verdict verdict_ = Verdict::Admit();
   TimePoint started_{};

@@ -30,6 +30,7 @@
 #include "shed/guard.h"
 #include "shed/internal/call_counts.h"
 #include "shed/internal/check_policy.h"
+#include "shed/internal/hints.h"
 #include "shed/internal/invoke.h"
 #include "shed/internal/policy_stack.h"
 #include "shed/limiter_snapshot.h"
@@ -92,7 +93,10 @@ class BasicLimiter {
   }
 
   // Asks whether a call may run. The guard is true if so; see AdmissionGuard.
-  Guard TryAdmit(const Request& request = {}) noexcept { return Guard(*this, request); }
+  Guard TryAdmit(const Request& request = {}) noexcept {
+    // The clock first: a processor waits for what came before, and goes on with what comes after.
+    return Guard(*this, request, Now());
+  }
 
   // The policy of type P. Does not compile where P occurs twice: use the place or the name.
   template <class P>
@@ -184,30 +188,34 @@ class BasicLimiter {
     return i;
   }
 
-  void Admit(const Request& request, Guard& guard) noexcept {
-    if (request.exempt) [[unlikely]] {
+  void Admit(const Request& request, TimePoint now, Guard& guard) noexcept {
+    if (request.exempt || request.max_wait != Duration::zero()) [[unlikely]] {
+      AdmitSpecial(request, now, guard);
+      return;
+    }
+    Ask(request, now, guard);
+  }
+  // By value, so that the request of every call need not be laid out in memory.
+  SHED_SELDOM void AdmitSpecial(Request request, TimePoint now, Guard& guard) noexcept {
+    if (request.exempt) {
       counts_.Exempt();
+      guard.exceptions_ = internal::UncaughtExceptions();
       guard.limiter_ = this;
       guard.state_ = Guard::State::kExempt;
-      guard.started_ = Now();
+      guard.started_ = now;
       return;
     }
     // Policies see a wait that they may use as it is: never negative, never past the time left.
-    if (request.max_wait != Duration::zero()) [[unlikely]] {
-      Request bounded = request;
-      bounded.max_wait =
-          kHolds ? Duration::zero()
-                 : std::max(std::min(request.time_left, request.max_wait), Duration::zero());
-      Ask(bounded, guard);
-      return;
-    }
-    Ask(request, guard);
+    request.max_wait =
+        kHolds ? Duration::zero()
+               : std::max(std::min(request.time_left, request.max_wait), Duration::zero());
+    Ask(request, now, guard);
   }
 
-  void Ask(const Request& request, Guard& guard) noexcept {
-    const TimePoint now = Now();
+  SHED_INLINE void Ask(const Request& request, TimePoint now, Guard& guard) noexcept {
     Events events;
     if (AdmitFrom<0>(request, now, guard, events)) [[likely]] {
+      guard.exceptions_ = internal::UncaughtExceptions();
       guard.limiter_ = this;
       guard.state_ = Guard::State::kAdmitted;
       guard.started_ = After(now, guard.verdict_.wait());
@@ -309,8 +317,10 @@ class BasicLimiter {
   }
 
   void Deliver(Events& events, TimePoint now) noexcept {
-    if (events.empty() || observer_ == nullptr) [[likely]]
-      return;
+    if (!events.empty() && observer_ != nullptr) [[unlikely]]
+      DeliverAll(events, now);
+  }
+  SHED_SELDOM void DeliverAll(Events& events, TimePoint now) noexcept {
     for (std::size_t i = 0; i < events.size(); ++i) {
       Event& event = events[i];
       event.at = now;

@@ -30,6 +30,7 @@
 #include <limits>
 #include <string_view>
 
+#include "shed/internal/hints.h"
 #include "shed/internal/int128.h"
 #include "shed/internal/validate.h"
 #include "shed/policy.h"
@@ -151,7 +152,9 @@ class BasicRateLimiter {
       if (decision.due > since.ticks) {
         wait = Until(decision.due, since);
         if (wait > request.max_wait || decision.full_at > kMaxFullAt) {
-          return Verdict::Refuse(Reason::kRate, wait);
+          if (IsCurrent(seen)) [[likely]]
+            return Verdict::Refuse(Reason::kRate, wait);
+          continue;
         }
       }
       if (Exchange(seen, decision.full_at)) {
@@ -194,8 +197,11 @@ class BasicRateLimiter {
   }
 
   Snapshot Read(TimePoint now) const noexcept {
-    const std::uint64_t word = hot_.word.load(std::memory_order_acquire);
-    const std::int64_t anchor = anchors_[Epoch(word)].load(std::memory_order_relaxed);
+    std::uint64_t word = hot_.word.load(std::memory_order_acquire);
+    std::int64_t anchor = 0;
+    do {
+      anchor = AnchorOf(word);
+    } while (!IsCurrent(word));
     const internal::Int128 since =
         (internal::Int128{now.time_since_epoch().count()} - anchor) * ticks_.ticks_per_ns;
     const internal::Int128 missing = std::max<internal::Int128>(FullAt(word) - since, 0);
@@ -209,6 +215,7 @@ class BasicRateLimiter {
  private:
   static constexpr int kTickBits = 60;
   static constexpr std::size_t kEpochs = 16;
+  static constexpr std::size_t kAnchors = 4;  // Of the latest epochs, used in turn.
   static constexpr std::int64_t kTurnTicks = std::int64_t{1} << 58;
   static constexpr std::int64_t kBehindTicks = std::int64_t{1} << 56;
   // Leaves room for one burst below the top of the word.
@@ -223,6 +230,19 @@ class BasicRateLimiter {
   };
 
   static constexpr std::size_t Epoch(std::uint64_t word) noexcept { return word >> kTickBits; }
+  // Acquire, so that IsCurrent looks later.
+  std::int64_t AnchorOf(std::uint64_t word) const noexcept {
+    return anchors_[Epoch(word) % kAnchors].load(std::memory_order_acquire);
+  }
+  // True if the anchor that was read for `seen` is its epoch's own; else it may be one of four
+  // epochs later, and `seen` is reloaded. Who goes on to exchange the word need not ask.
+  bool IsCurrent(std::uint64_t& seen) const noexcept {
+    const std::uint64_t word = hot_.word.load(std::memory_order_acquire);
+    if (Epoch(word) == Epoch(seen)) [[likely]]
+      return true;
+    seen = word;
+    return false;
+  }
   static constexpr std::int64_t FullAt(std::uint64_t word) noexcept {
     return static_cast<std::int64_t>(word & ((std::uint64_t{1} << kTickBits) - 1));
   }
@@ -242,7 +262,7 @@ class BasicRateLimiter {
   Since SinceAnchor(std::uint64_t& seen, TimePoint now) noexcept {
     for (;;) {
       const std::int64_t at = now.time_since_epoch().count();
-      const std::int64_t anchor = anchors_[Epoch(seen)].load(std::memory_order_relaxed);
+      const std::int64_t anchor = AnchorOf(seen);
       std::int64_t ns = 0;
       if (!__builtin_sub_overflow(at, anchor, &ns)) [[likely]] {
         if (ns >= -epoch_ns_ && ns <= epoch_ns_) [[likely]] {
@@ -257,18 +277,18 @@ class BasicRateLimiter {
     }
   }
 
-  void OpenEpoch(std::uint64_t seen, TimePoint now) noexcept {
+  SHED_SELDOM void OpenEpoch(std::uint64_t seen, TimePoint now) noexcept {
     const MutexLock lock(mutex_);
     std::uint64_t word = hot_.word.load(std::memory_order_acquire);
     if (Epoch(word) != Epoch(seen)) return;  // Another thread did.
-    const std::int64_t old_anchor = anchors_[Epoch(word)].load(std::memory_order_relaxed);
+    const std::int64_t old_anchor = AnchorOf(word);
     const std::int64_t at = now.time_since_epoch().count();
     // Sixteen others did while this thread stood still: an anchor set back would overflow the word.
     if (internal::Int128{at} - old_anchor <= epoch_ns_) return;
     const std::int64_t anchor = SaturatingAdd(at, -(kBehindTicks / ticks_.ticks_per_ns));
     const internal::Int128 moved = (internal::Int128{anchor} - old_anchor) * ticks_.ticks_per_ns;
     const std::size_t next = (Epoch(word) + 1) % kEpochs;
-    anchors_[next].store(anchor, std::memory_order_relaxed);
+    anchors_[next % kAnchors].store(anchor, std::memory_order_relaxed);
     for (;;) {
       const internal::Int128 full_at = std::max<internal::Int128>(FullAt(word) - moved, 0);
       // Release: publishes the anchor.
@@ -284,8 +304,8 @@ class BasicRateLimiter {
   Duration Until(std::int64_t due, const Since& since) const noexcept {
     const std::int64_t r = ticks_.ticks_per_ns;
     const std::int64_t due_ns = r == 1 ? due : due / r + (due % r > 0 ? 1 : 0);
-    return Duration(
-        internal::SaturateToInt64(internal::Int128{due_ns} - internal::Int128{since.ns}));
+    std::int64_t ns = 0;
+    return __builtin_sub_overflow(due_ns, since.ns, &ns) ? Duration::max() : Duration(ns);
   }
 
   void GiveBack(std::int64_t units) noexcept {
@@ -304,12 +324,13 @@ class BasicRateLimiter {
   const std::int64_t burst_ticks_;
   const std::int64_t epoch_ns_;
   Hot& hot_;
-  std::array<typename Sync::template Atomic<std::int64_t>, kEpochs> anchors_{};
+  std::array<typename Sync::template Atomic<std::int64_t>, kAnchors> anchors_{};
   typename Sync::Mutex mutex_;  // Held while an epoch opens.
 };
 
 using RateLimiter = BasicRateLimiter<>;
 static_assert(Policy<RateLimiter>);
+static_assert(sizeof(RateLimiter) + sizeof(RateLimiter::Hot) <= 128);
 
 }  // namespace shed
 

@@ -10,7 +10,11 @@ namespace shed {
 namespace internal {
 template <class P>
 struct HotHolder {
-  typename P::Hot hot;
+  // On a line of its own: the rest of a policy is read by every thread, and seldom written.
+  struct alignas(64) Line {
+    typename P::Hot hot;
+  };
+  Line line;
 };
 }  // namespace internal
 
@@ -27,7 +31,7 @@ class Solo<P> : private internal::HotHolder<P>, public P {
  public:
   // Throws as P does.
   explicit Solo(const typename P::Options& options = {})
-      : internal::HotHolder<P>{}, P(options, internal::HotHolder<P>::hot) {}
+      : internal::HotHolder<P>{}, P(options, internal::HotHolder<P>::line.hot) {}
 };
 
 }  // namespace shed

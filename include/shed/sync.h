@@ -6,14 +6,17 @@
 //   template <class T> Atomic     the std::atomic operations that policies use
 //   Mutex                         lock(), try_lock(), unlock()
 //   static unsigned Stripe()      a small number that differs between threads where it can
+//   static std::uintptr_t Thread()   not 0, and differs between all threads that live at once
 #ifndef SHED_SYNC_H_
 #define SHED_SYNC_H_
 
 #include <atomic>
+#include <cstdint>
 #include <mutex>
 #include <type_traits>
 
 #include "shed/internal/annotations.h"
+#include "shed/internal/hints.h"
 
 namespace shed {
 
@@ -38,15 +41,33 @@ struct StdSync {
   // first ask. The only state that limiters share; it decides which stripe of a counter a thread
   // writes, and no answer.
   static unsigned Stripe() noexcept {
-    constexpr unsigned kUnset = ~0u;
-    static std::atomic<unsigned> next{0};
-    static constinit thread_local unsigned stripe = kUnset;
-    if (stripe == kUnset) [[unlikely]] {
-      // Relaxed: only the number must be new; nothing is published by it.
-      stripe = next.fetch_add(1, std::memory_order_relaxed);
-    }
-    return stripe;
+    if (stripe_ == kUnset) [[unlikely]]
+      stripe_ = NextStripe();
+    return stripe_;
   }
+  // An address that is this thread's alone.
+  static std::uintptr_t Thread() noexcept { return reinterpret_cast<std::uintptr_t>(&stripe_); }
+
+ private:
+  // A thread gets the number of an earlier one that ended and had its name, so that threads that
+  // come and go do not use up the numbers; else the next.
+  SHED_SELDOM static unsigned NextStripe() noexcept {
+    constexpr unsigned kNames = 64;
+    static std::atomic<std::uintptr_t> names[kNames];  // Who has, or had, each number; 0: nobody.
+    static std::atomic<unsigned> next{kNames};
+    // Relaxed: a number publishes nothing.
+    for (unsigned number = 0; number < kNames; ++number) {
+      std::uintptr_t name = names[number].load(std::memory_order_relaxed);
+      if (name == 0 &&
+          names[number].compare_exchange_strong(name, Thread(), std::memory_order_relaxed)) {
+        return number;
+      }
+      if (name == Thread()) return number;
+    }
+    return next.fetch_add(1, std::memory_order_relaxed);
+  }
+  static constexpr unsigned kUnset = ~0u;
+  static inline constinit thread_local unsigned stripe_ = kUnset;
 };
 
 // One thread at a time, and no cost for more: for servers that give each core its own limiter.
@@ -122,6 +143,7 @@ struct NoSync {
     bool try_lock() SHED_TRY_ACQUIRE(true) { return true; }
   };
   static unsigned Stripe() noexcept { return 0; }
+  static std::uintptr_t Thread() noexcept { return 1; }
 };
 
 // Holds a Sync's mutex for a scope.

@@ -52,7 +52,7 @@ TEST(CallCounts, SumsOverEveryStripe) {
 // A refusal writes no line that another thread writes: each stripe is on lines of its own.
 TEST(CallCounts, StripesShareNoLine) {
   static_assert(alignof(CallCounts<StdSync, 1>) == 64);
-  static_assert(sizeof(CallCounts<StdSync, 3>) % (16 * 64) == 0);
+  static_assert(sizeof(CallCounts<StdSync, 3>) % (24 * 64) == 0);
 }
 
 // Load, add, store in three steps would lose counts where threads share a stripe.

@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "shed/internal/hints.h"
+
 namespace shed::internal {
 
 // One word: a generation above, the failures since its last success below. Lock-free; a success
@@ -21,6 +23,18 @@ class FailureRow {
   // another generation. A compare-exchange, so that such a call can neither add nor reset.
   std::uint32_t Add(bool failed, std::uint32_t generation) noexcept {
     std::uint64_t seen = word_.load(std::memory_order_relaxed);
+    if (!failed && static_cast<std::uint32_t>(seen) == 0) [[likely]]
+      return 0;
+    return Change(seen, failed, generation);
+  }
+
+  std::uint32_t Read() const noexcept {
+    return static_cast<std::uint32_t>(word_.load(std::memory_order_relaxed));
+  }
+
+ private:
+  SHED_APART std::uint32_t Change(std::uint64_t seen, bool failed,
+                                  std::uint32_t generation) noexcept {
     for (;;) {
       const auto row = static_cast<std::uint32_t>(seen);
       if ((!failed && row == 0) || seen >> 32 != generation) return 0;
@@ -32,11 +46,6 @@ class FailureRow {
     }
   }
 
-  std::uint32_t Read() const noexcept {
-    return static_cast<std::uint32_t>(word_.load(std::memory_order_relaxed));
-  }
-
- private:
   typename Sync::template Atomic<std::uint64_t> word_{0};
 };
 

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "shed/internal/own_stripes.h"
 #include "shed/request.h"
 
 namespace shed::internal {
@@ -19,27 +20,23 @@ class RefusalCounter {
   using Counts = std::array<std::uint64_t, kCriticalityCount>;
 
   void Add(Criticality criticality) noexcept {
-    // Relaxed: a statistic; nothing is published by it.
-    stripes_[Sync::Stripe() % kStripes].counts[IndexOf(criticality)].fetch_add(
-        1, std::memory_order_relaxed);
+    stripes_.Add([=](Classes& classes) -> Count& { return classes[IndexOf(criticality)]; });
   }
 
   Counts Sum() const noexcept {
     Counts sum{};
-    for (const Stripe& stripe : stripes_) {
+    stripes_.ForEach([&](const Classes& classes) {
       for (std::size_t i = 0; i < sum.size(); ++i) {
-        sum[i] += stripe.counts[i].load(std::memory_order_relaxed);
+        sum[i] += classes[i].load(std::memory_order_relaxed);
       }
-    }
+    });
     return sum;
   }
 
  private:
-  static constexpr unsigned kStripes = 16;
-  struct alignas(64) Stripe {
-    typename Sync::template Atomic<std::uint64_t> counts[kCriticalityCount]{};
-  };
-  Stripe stripes_[kStripes];
+  using Count = typename Sync::template Atomic<std::uint64_t>;
+  using Classes = std::array<Count, kCriticalityCount>;
+  OwnStripes<Sync, Classes, 8, 8> stripes_;
 };
 
 }  // namespace shed::internal

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "shed/internal/hints.h"
 #include "shed/sync.h"
 #include "shed/time.h"
 
@@ -153,7 +154,8 @@ class SlidingWindow {
   }
 
   // For a `now` that is not in the head's slice.
-  Place AddElsewhere(TimePoint now, std::size_t kind, std::uint32_t generation) noexcept {
+  SHED_SELDOM Place AddElsewhere(TimePoint now, std::size_t kind,
+                                 std::uint32_t generation) noexcept {
     const std::int64_t slice = SliceOf(now);
     if (slice > head_.load(std::memory_order_acquire) >> kSlotBits) Turn(slice);
     const std::int64_t head = head_.load(std::memory_order_acquire) >> kSlotBits;
@@ -182,7 +184,7 @@ class SlidingWindow {
   }
 
   // Subtracts one while the word is `tag`'s; a word that has moved on has lost the one already.
-  static void TakeBack(Word& word, std::uint64_t tag) noexcept {
+  SHED_SELDOM static void TakeBack(Word& word, std::uint64_t tag) noexcept {
     std::uint64_t seen = word.load(std::memory_order_relaxed);
     while ((seen & kTagMask) == tag && (seen & ~kTagMask) != 0 &&
            !word.compare_exchange_weak(seen, seen - 1, std::memory_order_relaxed)) {
