@@ -5,12 +5,17 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <stdexcept>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "shed/gradient.h"
+#include "shed/knee.h"
 #include "shed/solo.h"
+#include "watched_sync.h"
 
 namespace shed {
 namespace {
@@ -268,6 +273,126 @@ TEST_F(AdaptiveLimiterTest, ARefusalClosesAnOverdueWindowOnce) {
   EXPECT_FALSE(Refused(5s));
   for (int i = 0; i < 10; ++i) EXPECT_TRUE(Refused(6s));
   EXPECT_EQ(script_.windows.size(), 1u);
+}
+
+// One thread computes the next limit; the others go on with the one in force. Here they come in the
+// middle of the computation, when its own window is due for them, too.
+struct BusyOptions : ScriptedOptions {
+  std::function<void()>* during_close = nullptr;
+};
+class Busy : public Scripted {
+ public:
+  using Options = BusyOptions;
+  explicit Busy(const Options& options) noexcept
+      : Scripted(options), during_close_(options.during_close) {}
+  LimitPlan Close(const LimitWindow& window, Events& events) noexcept {
+    if (*during_close_) std::exchange(*during_close_, nullptr)();
+    return Scripted::Close(window, events);
+  }
+
+ private:
+  std::function<void()>* during_close_;
+};
+
+TEST(AdaptiveLimiter, OneThreadComputesAndTheOthersGoOnWithTheOldLimit) {
+  Script script;
+  script.next = {.limit = 5, .completions = 1};
+  std::function<void()> during_close;
+  BusyOptions options;
+  options.initial_limit = 3;
+  options.script = &script;
+  options.during_close = &during_close;
+  Solo<BasicAdaptiveLimiter<Busy, WatchedSync>> limiter(options);
+  using Ticket = BasicAdaptiveLimiter<Busy, WatchedSync>::Ticket;
+  Events events;
+  const auto admit = [&](Ticket& ticket) {
+    return limiter.Admit({}, At(1s), ticket, events).admitted();
+  };
+  const auto end = [&](Ticket& ticket) {
+    limiter.Complete(ticket, {.started = At(1s), .now = At(1s), .outcome = Outcome::kSuccess},
+                     events);
+  };
+  Ticket ticket;
+  ASSERT_TRUE(admit(ticket));
+  end(ticket);  // Opens the first window, with a limit of 5.
+
+  int others = 0;
+  WatchedSync::waits = 0;
+  script.next.limit = 2;
+  during_close = [&] {
+    Ticket tickets[6];
+    for (int round = 0; round < 100; ++round) {
+      for (int i = 0; i < 5; ++i) EXPECT_TRUE(admit(tickets[i])) << i;
+      EXPECT_FALSE(admit(tickets[5]));
+      for (int i = 0; i < 5; ++i) end(tickets[i]);
+      others += 5;
+    }
+  };
+  ASSERT_TRUE(admit(ticket));
+  end(ticket);
+  EXPECT_EQ(others, 500);
+  EXPECT_EQ(WatchedSync::waits, 0);
+  EXPECT_EQ(script.windows.size(), 1u);  // Nobody else computed.
+  EXPECT_EQ(limiter.Read(At(1s)).limit, 2u);
+  // What ended meanwhile is the next window's.
+  ASSERT_TRUE(admit(ticket));
+  end(ticket);
+  ASSERT_EQ(script.windows.size(), 2u);
+  EXPECT_EQ(script.windows[0].completed, 1u);
+  EXPECT_EQ(script.windows[1].completed, 501u);
+  EXPECT_EQ(script.windows[1].admitted, 501u);
+}
+
+// The same of the algorithms that ship, at both ends of what is done under the lock, at every
+// window: nobody waits, and nobody is decided by anything but the limit in force.
+template <class Algorithm>
+void GoOnWhileOthersCompute(const typename Algorithm::Options& options) {
+  Solo<BasicAdaptiveLimiter<Algorithm, WatchedSync>> limiter(options);
+  using Ticket = typename BasicAdaptiveLimiter<Algorithm, WatchedSync>::Ticket;
+  Events events;
+  TimePoint now(1s);
+  int computations = 0;
+  const auto call = [&](Duration latency) {
+    Ticket ticket;
+    const bool admitted = limiter.Admit({}, now, ticket, events).admitted();
+    if (admitted) {
+      limiter.Complete(ticket, {.started = now - latency, .now = now, .outcome = Outcome::kSuccess},
+                       events);
+    }
+    return admitted;
+  };
+  WatchedSync::waits = 0;
+  WatchedSync::while_held = [&] {
+    ++computations;
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(call(1ms));
+    // As many as the limit has room for, and not one more.
+    std::vector<Ticket> full;
+    for (;;) {
+      Ticket ticket;
+      if (!limiter.Admit({}, now, ticket, events).admitted()) break;
+      full.push_back(ticket);
+    }
+    EXPECT_GE(full.size(), 1u);
+    EXPECT_LE(full.size(), 100u);
+    for (Ticket& ticket : full) {
+      limiter.Cancel(ticket, Verdict::Refuse(Reason::kRate), now);
+    }
+  };
+  for (int i = 0; i < 40'000; ++i) {
+    now += 500us;
+    // Slow spells, so that limits move.
+    call(i / 5'000 % 2 == 0 ? 1ms : 20ms);
+  }
+  WatchedSync::while_held = nullptr;
+  EXPECT_GT(computations, 50);
+  EXPECT_EQ(WatchedSync::waits, 0);
+  EXPECT_EQ(limiter.Read(now).in_flight, 0u);
+}
+TEST(AdaptiveLimiter, OthersGoOnWhileAGradientIsComputed) {
+  GoOnWhileOthersCompute<BasicGradient<WatchedSync>>({.max_limit = 100});
+}
+TEST(AdaptiveLimiter, OthersGoOnWhileAKneeIsComputed) {
+  GoOnWhileOthersCompute<Knee>({.max_limit = 100});
 }
 
 TEST_F(AdaptiveLimiterTest, ClassesHaveTheirShare) {

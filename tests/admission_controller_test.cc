@@ -15,6 +15,7 @@
 
 #include "shed/concurrency_limiter.h"
 #include "shed/limiter.h"
+#include "watched_sync.h"
 
 namespace shed {
 namespace {
@@ -308,6 +309,55 @@ TEST(AdmissionController, ThreadsLoseNoCall) {
   EXPECT_EQ(read.calls, 60'000u);
   EXPECT_EQ(read.successes, 20'000u);
   for (const std::uint64_t arrivals : read.arrivals) EXPECT_EQ(arrivals, 15'000u);
+}
+
+// One thread computes the shares to refuse; the others are admitted, refused and completed by those
+// in force, past turns of the window, too.
+TEST(AdmissionController, OneThreadComputesAndTheOthersGoOnWithTheOldShares) {
+  BasicAdmissionController<WatchedSync> controller(Options{.min_rps = 0});
+  TimePoint now = At(seconds(1));
+  const auto call = [&](Outcome outcome) {
+    BasicAdmissionController<WatchedSync>::Ticket ticket;
+    const bool admitted = controller.Admit({}, now, ticket).admitted();
+    if (admitted) controller.Complete(ticket, {.now = now, .outcome = outcome});
+    return admitted;
+  };
+  int computations = 0;
+  int admitted = 0;
+  int refused = 0;
+  WatchedSync::waits = 0;
+  WatchedSync::while_held = [&] {
+    if (++computations % 100 == 0) now += seconds(1);
+    for (int i = 0; i < 10; ++i) ++(call(Outcome::kFailure) ? admitted : refused);
+  };
+  for (int i = 0; i < 5'000; ++i) call(Outcome::kFailure);
+  WatchedSync::while_held = nullptr;
+  EXPECT_GT(computations, 100);
+  EXPECT_EQ(WatchedSync::waits, 0);
+  EXPECT_GT(admitted, 500);
+  EXPECT_GT(refused, 500);
+}
+
+// The old ones until then, the new ones from then on.
+TEST(AdmissionController, TheSharesInForceMoveAtOnce) {
+  BasicAdmissionController<WatchedSync> controller(Options{.min_rps = 0});
+  const TimePoint now = At(seconds(1));
+  std::vector<int> admitted;
+  WatchedSync::while_held = [&] {
+    admitted.push_back(0);
+    for (int i = 0; i < 1'000; ++i) {
+      BasicAdmissionController<WatchedSync>::Ticket ticket;
+      if (!controller.Admit({}, now, ticket).admitted()) continue;
+      controller.Complete(ticket, {.now = now, .outcome = Outcome::kFailure});
+      ++admitted.back();
+    }
+  };
+  BasicAdmissionController<WatchedSync>::Ticket ticket;
+  controller.Admit({}, now, ticket);
+  WatchedSync::while_held = nullptr;
+  ASSERT_EQ(admitted.size(), 2u);
+  EXPECT_EQ(admitted[0], 1'000);
+  EXPECT_NEAR(admitted[1], 200, 60);  // max_rejection is 0.8.
 }
 
 // ---- Bad input ----

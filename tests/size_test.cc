@@ -1,0 +1,125 @@
+// What policies and guards weigh. Growth past these limits is a decision, and changes this file.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+
+#include "shed/admission_controller.h"
+#include "shed/any_guard.h"
+#include "shed/circuit_breaker.h"
+#include "shed/concurrency_limiter.h"
+#include "shed/demerit_tracker.h"
+#include "shed/gradient_limiter.h"
+#include "shed/internal/histogram.h"
+#include "shed/knee_limiter.h"
+#include "shed/limiter.h"
+#include "shed/rate_limiter.h"
+#include "shed/tsc_clock.h"
+
+namespace {
+std::atomic<std::size_t> taken{0};  // Bytes, since the start.
+
+// Never inline: GCC would see a mismatch of new and free.
+[[gnu::noinline]] void* Take(std::size_t size, std::size_t alignment) {
+  taken.fetch_add(size, std::memory_order_relaxed);
+  const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
+  if (void* const at = std::aligned_alloc(alignment, rounded)) return at;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void Give(void* at) noexcept { std::free(at); }
+}  // namespace
+
+void* operator new(std::size_t n) { return Take(n, alignof(std::max_align_t)); }
+void* operator new[](std::size_t n) { return Take(n, alignof(std::max_align_t)); }
+void* operator new(std::size_t n, std::align_val_t a) {
+  return Take(n, static_cast<std::size_t>(a));
+}
+void* operator new[](std::size_t n, std::align_val_t a) {
+  return Take(n, static_cast<std::size_t>(a));
+}
+void operator delete(void* at) noexcept { Give(at); }
+void operator delete[](void* at) noexcept { Give(at); }
+void operator delete(void* at, std::size_t) noexcept { Give(at); }
+void operator delete[](void* at, std::size_t) noexcept { Give(at); }
+void operator delete(void* at, std::align_val_t) noexcept { Give(at); }
+void operator delete[](void* at, std::align_val_t) noexcept { Give(at); }
+void operator delete(void* at, std::size_t, std::align_val_t) noexcept { Give(at); }
+void operator delete[](void* at, std::size_t, std::align_val_t) noexcept { Give(at); }
+
+namespace shed {
+namespace {
+
+// A policy with the words that a limiter holds for it.
+template <class P>
+constexpr std::size_t SizeOf() {
+  if constexpr (HasHot<P>) {
+    return sizeof(P) + sizeof(typename P::Hot);
+  } else {
+    return sizeof(P);
+  }
+}
+
+constexpr std::size_t kHistogram = sizeof(internal::LatencyHistogram<StdSync>);
+constexpr std::size_t kGradient = SizeOf<GradientLimiter>() - kHistogram;
+constexpr std::size_t kPerCaller = 128;
+
+using Five =
+    Limiter<RateLimiter, ConcurrencyLimiter, GradientLimiter, CircuitBreaker, AdmissionController>;
+using All = Limiter<DemeritTracker, RateLimiter, ConcurrencyLimiter, GradientLimiter, KneeLimiter,
+                    CircuitBreaker, AdmissionController>;
+
+static_assert(SizeOf<ConcurrencyLimiter>() <= 128);
+static_assert(SizeOf<CircuitBreaker>() <= 2048, "with a window of time");
+static_assert(kGradient <= 1024, "without its histogram");
+static_assert(kHistogram <= 8192);
+static_assert(sizeof(Five::Guard) <= 256 && sizeof(All::Guard) <= 256);
+static_assert(sizeof(All::Guard) <= AnyGuard::kCapacity);
+
+// Bytes that a tracker takes, itself included.
+std::size_t TrackerBytes(std::int64_t callers) {
+  const std::size_t before = taken.load();
+  const DemeritTracker tracker(DemeritTrackerOptions{.max_callers = callers});
+  return taken.load() - before + sizeof(tracker);
+}
+
+TEST(Size, ATrackedCallerIsSmall) {
+  // At powers of two and just past them, where a table that doubles is at its largest.
+  for (const std::int64_t callers : {1'000, 1'024, 1'025, 10'000, 16'385, 100'000, 131'073}) {
+    const std::size_t bytes = TrackerBytes(callers);
+    const auto count = static_cast<std::size_t>(callers);
+    EXPECT_GT(bytes, 40 * count);  // They are somewhere.
+    EXPECT_LE(bytes, kPerCaller * count) << callers;
+  }
+}
+
+TEST(Size, Table) {
+  const auto row = [](const char* what, std::size_t bytes, std::size_t limit) {
+    std::printf("%-44s %8zu", what, bytes);
+    if (limit != 0) std::printf(" %8zu", limit);
+    std::printf("\n");
+    if (limit != 0) {
+      EXPECT_LE(bytes, limit) << what;
+    }
+  };
+  std::printf("%-44s %8s %8s\n", "what", "bytes", "limit");
+  row("RateLimiter", SizeOf<RateLimiter>(), 0);
+  row("ConcurrencyLimiter", SizeOf<ConcurrencyLimiter>(), 128);
+  row("CircuitBreaker, time window", SizeOf<CircuitBreaker>(), 2048);
+  row("GradientLimiter, without its histogram", kGradient, 1024);
+  row("its histogram", kHistogram, 8192);
+  row("KneeLimiter", SizeOf<KneeLimiter>(), 0);
+  row("AdmissionController", SizeOf<AdmissionController>(), 0);
+  row("DemeritTracker, per caller of 1000", TrackerBytes(1'000) / 1'000, kPerCaller);
+  row("DemeritTracker, per caller of 100000", TrackerBytes(100'000) / 100'000, kPerCaller);
+  row("guard of five policies", sizeof(Five::Guard), 256);
+  row("guard of all policies", sizeof(All::Guard), 256);
+  row("AnyGuard", sizeof(AnyGuard), 0);
+  row("TscClock", sizeof(TscClock), 0);
+}
+
+}  // namespace
+}  // namespace shed
