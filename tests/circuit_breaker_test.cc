@@ -556,6 +556,7 @@ struct HookSync {
     void unlock() SHED_RELEASE() {}
   };
   static unsigned Stripe() noexcept { return 0; }
+  static std::uintptr_t Thread() noexcept { return 1; }
 };
 using HookedBreaker = BasicCircuitBreaker<HookSync>;
 

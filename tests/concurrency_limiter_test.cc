@@ -355,6 +355,7 @@ struct HookSync {
   };
   using Mutex = StdMutex;
   static unsigned Stripe() noexcept { return 0; }
+  static std::uintptr_t Thread() noexcept { return 1; }
 
   // Once.
   static void AfterLoad(std::function<void()> hook) {

@@ -580,6 +580,7 @@ struct HookSync {
     bool try_lock() { return true; }
   };
   static unsigned Stripe() noexcept { return 0; }
+  static std::uintptr_t Thread() noexcept { return 1; }
 };
 
 // A thread that wants to open an epoch, and stands still while others open sixteen: the number of

@@ -15,6 +15,7 @@ struct WatchedSync {
   template <class T>
   using Atomic = NoSync::Atomic<T>;
   static unsigned Stripe() noexcept { return 0; }
+  static std::uintptr_t Thread() noexcept { return 1; }
 
   // Runs while a mutex that was taken by try_lock is held, right after it was taken and right
   // before it is given back; not within itself.

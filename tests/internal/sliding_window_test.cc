@@ -168,6 +168,7 @@ struct HookSync {
   };
   using Mutex = StdMutex;
   static unsigned Stripe() noexcept { return 0; }
+  static std::uintptr_t Thread() noexcept { return 1; }
 };
 
 // Without the tag, an event that was about to be counted in an old slice counts in the new slice
