@@ -248,6 +248,19 @@ TEST(GradientLimiter, AProbeNeverRaisesTheLimit) {
   EXPECT_EQ(highest, 4u);
 }
 
+// Found by fuzzing: a clock that stands at its end passes even a probe that is never due.
+TEST(GradientLimiter, MeasuresNoFixedBaselineWhereTheTimelineEnds) {
+  Bench bench({.min_samples = 1, .baseline = GradientBaseline::kFixed, .fixed_baseline = 10ms});
+  bench.now = TimePoint::max();
+  for (int i = 0; i < 10; ++i) {
+    std::vector<Bench::Call> calls;
+    ASSERT_TRUE(bench.Begin(calls));
+    bench.End(calls[0]);
+    ASSERT_EQ(bench.Read().mode, GradientMode::kFollow);
+  }
+  EXPECT_EQ(bench.Read().baseline, 10ms);
+}
+
 // At the minimum with a baseline that is not true any more: measured again after five windows, and
 // not a minute later.
 TEST(GradientLimiter, MeasuresAgainWhenStuckAtTheMinimum) {

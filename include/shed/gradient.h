@@ -135,7 +135,8 @@ class BasicGradient {
     completed_ += window.completed;
     overloaded_ += window.overloaded;
     if (mode_ != GradientMode::kFollow) return CloseMeasurement(window, events);
-    if (window.end >= next_probe_) {
+    // Where the timeline ends, even a probe that is never due would be.
+    if (window.end >= next_probe_ && options_.baseline != GradientBaseline::kFixed) {
       return Remeasure(window, Cause::kTimeElapsed, events);
     }
     const bool overload = IsOverloaded(overloaded_, completed_);

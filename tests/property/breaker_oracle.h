@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -41,6 +42,7 @@ class BreakerOracle {
           return {.verdict = Verdict::Refuse(Reason::kProbing)};
         }
         probes_.push_back({call, now});
+        were_probes_.insert(call);
         break;
       case BreakerState::kClosed:
         if (ramp_from_ && now - *ramp_from_ >= o_.ramp) ramp_from_.reset();
@@ -63,8 +65,9 @@ class BreakerOracle {
     const bool slow = o_.slow_call > Duration(0) && now - started > o_.slow_call;
     const bool ignored = !outcome || outcome == Outcome::kIgnored;
     const bool failed = outcome != Outcome::kSuccess;
-    if (probe != probes_.end()) {
-      if (Expire(now)) return;
+    if (were_probes_.erase(call) != 0) {
+      // Whoever ends a probe, even one of an earlier half-open time, finds those that are overdue.
+      if (Expire(now) || probe == probes_.end()) return;
       probes_.erase(probe);
       if (ignored) return;
       if (failed || slow) return Reopen(now, Cause::kProbeFailed);
@@ -217,6 +220,7 @@ class BreakerOracle {
   std::int64_t latest_ = std::numeric_limits<std::int64_t>::min() / 2;
   std::int64_t row_ = 0;
   std::vector<Probe> probes_;
+  std::set<int> were_probes_;  // And have not ended, whatever became of their half-open time.
   std::int64_t successes_ = 0;
   Duration open_for_;
   TimePoint open_since_{};

@@ -55,6 +55,8 @@ class ConcurrencyTwin {
     Compare();
   }
 
+  std::int64_t limit() const { return oracle_.limit(); }
+  std::uint64_t in_flight() const { return static_cast<std::uint64_t>(oracle_.InFlight()); }
   std::size_t held() const { return held_.size(); }
   // "" unless they differed.
   const std::string& difference() const { return differences_.first(); }

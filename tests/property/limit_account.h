@@ -119,6 +119,7 @@ class LimitAccount {
   std::size_t held() const { return calls_.size(); }
   TimePoint now() const { return now_; }
   int windows() const { return windows_; }
+  std::uint32_t limit() const { return limit_; }
   // "" unless they differed.
   const std::string& difference() const { return differences_.first(); }
 

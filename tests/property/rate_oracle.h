@@ -10,6 +10,28 @@
 
 namespace shed {
 
+// What the limiter promises for a rate, by its own terms: a tick is the greatest time of which a
+// nanosecond and a unit are both whole multiples.
+struct RateBounds {
+  std::int64_t most_burst = 0;
+  // Up to here it is exact. In whole nanoseconds.
+  std::int64_t longest_lag = 0;   // Of a `now` behind the latest.
+  std::int64_t longest_wait = 0;  // That is reserved for.
+
+  explicit RateBounds(const RateLimiterOptions& o) {
+    std::int64_t a = o.rate;
+    std::int64_t b = o.per.count();
+    while (b != 0) {
+      a %= b;
+      std::swap(a, b);
+    }
+    const std::int64_t ticks_per_ns = o.rate / a;
+    most_burst = (std::int64_t{1} << 58) / (o.per.count() / a);
+    longest_lag = (std::int64_t{1} << 56) / ticks_per_ns;
+    longest_wait = (std::int64_t{1} << 57) / ticks_per_ns;
+  }
+};
+
 // A bucket that holds a rational number of units, kept as a line. At `at_` it held `held_ / per`
 // units; a nanosecond later it holds rate/per more. No greatest common divisor, no ticks, no
 // epochs, nothing rounded: every figure is a whole number of 1/per units in 128 bits.
@@ -38,6 +60,16 @@ class RateOracle {
     at_ = now;
   }
   void GiveBack(std::int64_t units) { held_ += Wide{units} * per_; }
+  // Settles a call that paid `paid` at `units`.
+  void Settle(std::int64_t now, std::int64_t paid, std::int64_t units) {
+    units > paid ? Take(now, units - paid) : GiveBack(paid - units);
+  }
+  // Returns `units`, or `paid` where a charge of more is not sure to fit what the limiter can
+  // remember: debts above 2^59 ticks are cut.
+  std::int64_t Chargeable(const RateBounds& bounds, std::int64_t now, std::int64_t paid,
+                          std::int64_t units) const {
+    return FullIn(now) > 2 * bounds.longest_lag ? std::min(units, paid) : units;
+  }
   std::int64_t Available(std::int64_t now) const {
     return static_cast<std::int64_t>(std::max<Wide>(Held(now), 0) / per_);
   }
@@ -53,24 +85,6 @@ class RateOracle {
   const std::int64_t burst_;
   Wide held_ = Wide{1} << 120;  // Full since the beginning of time.
   std::int64_t at_ = 0;
-};
-
-// How far the limiter promises to be exact, in whole nanoseconds.
-struct RateBounds {
-  std::int64_t longest_lag = 0;   // Of a `now` behind the latest.
-  std::int64_t longest_wait = 0;  // That is reserved for.
-
-  explicit RateBounds(const RateLimiterOptions& o) {
-    std::int64_t a = o.rate;
-    std::int64_t b = o.per.count();
-    while (b != 0) {
-      a %= b;
-      std::swap(a, b);
-    }
-    const std::int64_t ticks_per_ns = o.rate / a;
-    longest_lag = (std::int64_t{1} << 56) / ticks_per_ns;
-    longest_wait = (std::int64_t{1} << 57) / ticks_per_ns;
-  }
 };
 
 }  // namespace shed

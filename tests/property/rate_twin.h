@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -32,11 +33,14 @@ inline void CompareRate(Differences& differences, const Verdict& got,
   }
   const bool admit = right.wait <= std::max<std::int64_t>(max_wait, 0);
   if (check == RateCheck::kSafe) {
+    // A hint ends where time does.
+    const RateOracle::Wide wait =
+        std::min<RateOracle::Wide>(right.wait, std::numeric_limits<std::int64_t>::max());
     if (got.admitted()) {
       differences.Same("admitted", true, admit);
       differences.True("wait is enough", got.wait().count() >= right.wait);
     } else {
-      differences.True("retry_after is enough", got.retry_after()->count() >= right.wait);
+      differences.True("retry_after is enough", got.retry_after()->count() >= wait);
     }
     return;
   }
@@ -86,17 +90,12 @@ class RateTwin {
     oracle_.GiveBack(held_[i].units);
     Forget(i);
   }
-  // Settles a call at `units`, or at what it has paid where more would be too much for the limiter
-  // to remember: debts above 2^59 ticks are cut. Requires kExact.
+  // Settles a call at `units`, if that is not too much to remember. Requires kExact.
   void Charge(std::size_t i, std::int64_t units, std::int64_t now) {
     Held& one = held_[i];
-    if (oracle_.FullIn(now) > 2 * bounds_.longest_lag) units = std::min(units, one.units);
+    units = oracle_.Chargeable(bounds_, now, one.units, units);
     limiter_.Charge(one.ticket, static_cast<std::uint64_t>(units), At(now));
-    if (units > one.units) {
-      oracle_.Take(now, units - one.units);
-    } else {
-      oracle_.GiveBack(one.units - units);
-    }
+    oracle_.Settle(now, one.units, units);
     one.units = units;
   }
   // Drops a ticket without a word: what it paid stays paid.
