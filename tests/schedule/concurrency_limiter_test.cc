@@ -1,0 +1,157 @@
+// Permits, whatever the order: never above the limit, never below zero, each given back once, and
+// none refused that is there.
+#include "shed/concurrency_limiter.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "explore.h"
+#include "scenario.h"
+#include "scheduled_sync.h"
+
+namespace shed::schedule {
+namespace {
+
+using Limiter = BasicConcurrencyLimiter<ScheduledSync>;
+
+struct Call {
+  std::uint64_t cost = 1;
+  Criticality criticality = Criticality::kCritical;
+  bool cancel = false;
+};
+using Calls = std::vector<std::vector<Call>>;  // Of each thread, one after the other.
+
+class Permits : public Scenario {
+ public:
+  // One more thread sets `limits`, one after the other, if there are any.
+  Permits(const ConcurrencyLimiterOptions& options, Calls calls,
+          std::vector<std::int64_t> limits = {})
+      : Scenario(static_cast<int>(calls.size() + (limits.empty() ? 0 : 1))),
+        limiter_(options, hot_),
+        share_(options.usable),
+        calls_(std::move(calls)),
+        limits_(std::move(limits)) {}
+
+  void Run(int thread) override {
+    const auto me = static_cast<std::size_t>(thread);
+    if (me == calls_.size()) {
+      std::uint64_t next = 0;
+      for (const std::int64_t limit : limits_) {
+        Scheduler::Remember({++next});
+        limiter_.SetLimit(limit, {});
+      }
+      return;
+    }
+    std::uint64_t calls = 0;
+    for (const Call& call : calls_[me]) {
+      Scheduler::Remember({++calls});
+      const Request request{.cost = call.cost, .criticality = call.criticality};
+      asks_[me] = call.criticality;
+      Limiter::Ticket ticket;
+      if (!limiter_.Admit(request, {}, ticket).admitted()) {
+        // Its last access has just found no room.
+        const Scheduler::Look look;
+        const Limiter::Snapshot now = limiter_.Read({});
+        const std::uint32_t usable = share_.Usable(now.limit, call.criticality);
+        if (now.in_flight + std::min<std::uint64_t>(call.cost, usable) <= usable) {
+          Scheduler::Fail("refused with room for it");
+        }
+        continue;
+      }
+      held_[me] = ticket.units;
+      Scheduler::Remember({calls, held_[me]});
+      End(call, ticket);
+      held_[me] = 0;
+      End(call, ticket);  // Does nothing.
+    }
+  }
+
+  std::string Check(int thread) override {
+    const Limiter::Snapshot now = limiter_.Read({});
+    const Limiter::Snapshot before = before_;
+    before_ = now;
+    std::uint32_t held = 0;
+    for (const std::uint32_t units : held_) held += units;
+    if (now.in_flight != held) {
+      return std::to_string(held) + " held, in flight " + std::to_string(now.in_flight);
+    }
+    if (now.in_flight > before.in_flight) {
+      const std::uint32_t usable =
+          share_.Usable(now.limit, asks_[static_cast<std::size_t>(thread)]);
+      if (now.in_flight > usable) {
+        return "in flight above the limit: " + std::to_string(now.in_flight) + " of " +
+               std::to_string(usable);
+      }
+    }
+    return "";
+  }
+  std::string End() override {
+    const Limiter::Snapshot now = limiter_.Read({});
+    if (now.in_flight != 0) return std::to_string(now.in_flight) + " in flight at the end";
+    if (!limits_.empty() && now.limit != limits_.back()) return "a limit set is lost";
+    return "";
+  }
+
+ private:
+  void End(const Call& call, Limiter::Ticket& ticket) {
+    if (call.cancel) {
+      limiter_.Cancel(ticket, Verdict::Refuse(Reason::kRate), {});
+    } else {
+      limiter_.Complete(ticket, Outcome::kSuccess);
+    }
+  }
+
+  Limiter::Hot hot_;
+  Limiter limiter_;
+  const shed::internal::CriticalityShare share_;
+  const Calls calls_;
+  const std::vector<std::int64_t> limits_;
+  std::array<std::uint32_t, kMaxThreads> held_{};  // Units, by each thread.
+  std::array<Criticality, kMaxThreads> asks_{};    // The class of each thread's call.
+  Limiter::Snapshot before_ = limiter_.Read({});
+};
+
+constexpr Call kOne{};
+constexpr Call kCancelled{.cancel = true};
+constexpr Call kTwo{.cost = 2};
+constexpr Call kHuge{.cost = 1'000'000};
+
+TEST(ConcurrencyLimiterSchedule, TwoThreads) {
+  const Calls calls = {{kOne, kTwo, kCancelled, kOne}, {kTwo, kOne, kHuge, kOne}};
+  for (const std::int64_t limit : {1, 2, 3}) {
+    ExpectFineInEveryOrder(
+        ExploreAll<Permits>({.spurious = 2}, ConcurrencyLimiterOptions{.limit = limit}, calls));
+  }
+}
+
+TEST(ConcurrencyLimiterSchedule, ThreeThreads) {
+  const Calls calls = {{kOne, kTwo}, {kCancelled, kOne}, {kTwo, kOne}};
+  for (const std::int64_t limit : {1, 2, 3}) {
+    ExpectFineInEveryOrder(ExploreAll<Permits>({.spurious = limit < 3 ? 1 : 0},
+                                               ConcurrencyLimiterOptions{.limit = limit}, calls));
+  }
+}
+
+// The last slots are kept for the critical.
+TEST(ConcurrencyLimiterSchedule, Classes) {
+  const Call low{.criticality = Criticality::kSheddable};
+  const Calls calls = {{low}, {low, low}, {kOne, kTwo}};
+  ExpectFineInEveryOrder(ExploreAll<Permits>(
+      {}, ConcurrencyLimiterOptions{.limit = 4, .usable = {0.5, 0.5, 1, 1}}, calls));
+}
+
+TEST(ConcurrencyLimiterSchedule, TheLimitMoves) {
+  const Calls calls = {{kOne, kTwo}, {kHuge, kOne}};
+  ExpectFineInEveryOrder(ExploreAll<Permits>({}, ConcurrencyLimiterOptions{.limit = 2}, calls,
+                                             std::vector<std::int64_t>{1, 3}));
+}
+
+}  // namespace
+}  // namespace shed::schedule
