@@ -25,6 +25,8 @@ struct Bounds {
   std::uint64_t max_schedules = 5'000'000;
   // A schedule that reaches a state seen before is not followed further. Off: every order is.
   bool merge_states = true;
+  // Choices only at places that are shared. Off: at every access.
+  bool skip_private = true;
 };
 
 // What was tried.
@@ -93,6 +95,12 @@ class EveryWay : public Chooser {
     while (!path_.empty() && ++path_.back().way == path_.back().count) path_.pop_back();
     return !path_.empty();
   }
+  // Begins from the beginning.
+  void Restart() {
+    depth_ = 0;
+    path_.clear();
+    seen_ = {};
+  }
   std::uint64_t states() const noexcept { return seen_.size(); }
   std::vector<int> Ways() const {
     std::vector<int> ways;
@@ -117,18 +125,12 @@ class RandomWay : public Chooser {
  public:
   explicit RandomWay(std::uint64_t seed) : state_(seed) {}
 
-  void Begin() {
-    ways_.clear();
-    stay_ = Draw(7);  // 1 - 2^-stay of the accesses are followed by one of the same thread.
+  // Begins another schedule.
+  void Begin() { longest_stay_ = 1u << Draw(8); }
+  int Choose(int count, bool) override {
+    return static_cast<int>(Draw(static_cast<unsigned>(count)));
   }
-  int Choose(int count, bool may_stay) override {
-    int way = 0;
-    if (!may_stay || Draw(1u << stay_) == 0)
-      way = static_cast<int>(Draw(static_cast<unsigned>(count)));
-    ways_.push_back(way);
-    return way;
-  }
-  const std::vector<int>& Ways() const noexcept { return ways_; }
+  std::uint32_t Stay() override { return Draw(longest_stay_); }
 
  private:
   unsigned Draw(unsigned below) {
@@ -137,8 +139,7 @@ class RandomWay : public Chooser {
   }
 
   std::uint64_t state_;
-  unsigned stay_ = 0;
-  std::vector<int> ways_;
+  unsigned longest_stay_ = 1;
 };
 
 // Goes a way known before.
@@ -153,13 +154,11 @@ class KnownWay : public Chooser {
 };
 
 // Runs the failed schedule once more, and writes down its accesses.
-template <class S, class... Args>
-std::string Describe(const std::string& failure, std::vector<int> ways, int spurious,
-                     const Args&... args) {
+inline std::string Describe(const std::string& failure, Scenario& scenario, Chooser& again,
+                            Scheduler::Options options) {
   std::string trace;
-  KnownWay known(std::move(ways));
-  S scenario(args...);
-  Scheduler::Instance().Run(scenario, known, {.spurious = spurious, .trace = &trace});
+  options.trace = &trace;
+  Scheduler::Instance().Run(scenario, again, options);
   constexpr std::size_t kMost = 12'000;
   if (trace.size() > kMost) {
     trace = "  ...\n" + trace.substr(trace.find('\n', trace.size() - kMost) + 1);
@@ -172,18 +171,26 @@ std::string Describe(const std::string& failure, std::vector<int> ways, int spur
 template <class S, class... Args>
 Explored ExploreAll(const Bounds& bounds, const Args&... args) {
   Explored explored;
+  Sharing sharing;
+  const Scheduler::Options options{.spurious = bounds.spurious,
+                                   .sharing = bounds.skip_private ? &sharing : nullptr};
   EveryWay every(bounds.merge_states);
   std::optional<S> scenario;
   do {
     scenario.emplace(args...);
     ++explored.schedules;
-    const std::string failure =
-        Scheduler::Instance().Run(*scenario, every, {.spurious = bounds.spurious});
+    const std::string failure = Scheduler::Instance().Run(*scenario, every, options);
     explored.longest = std::max(explored.longest, Scheduler::Instance().accesses());
     if (!failure.empty()) {
-      scenario.reset();
-      explored.failure = Describe<S>(failure, every.Ways(), bounds.spurious, args...);
+      scenario.emplace(args...);  // In the same place, so that the same is shared.
+      KnownWay again(every.Ways());
+      explored.failure = Describe(failure, *scenario, again, options);
       break;
+    }
+    if (sharing.Learn()) {
+      every.Restart();
+      explored.schedules = 0;
+      continue;
     }
     explored.complete = !every.Next();
   } while (!explored.complete && explored.schedules < bounds.max_schedules);
@@ -194,20 +201,20 @@ Explored ExploreAll(const Bounds& bounds, const Args&... args) {
 // Tries S(args...) in `schedules` random orders. The same seed gives the same ones.
 template <class S, class... Args>
 Explored ExploreRandom(std::uint64_t schedules, std::uint64_t seed, const Args&... args) {
-  constexpr int kSpurious = 3;
+  const Scheduler::Options options{.spurious = 3};
   Explored explored;
   RandomWay random(seed);
   std::optional<S> scenario;
   while (explored.schedules < schedules) {
     scenario.emplace(args...);
     random.Begin();
+    RandomWay again = random;
     ++explored.schedules;
-    const std::string failure =
-        Scheduler::Instance().Run(*scenario, random, {.spurious = kSpurious});
+    const std::string failure = Scheduler::Instance().Run(*scenario, random, options);
     explored.longest = std::max(explored.longest, Scheduler::Instance().accesses());
     if (!failure.empty()) {
-      scenario.reset();
-      explored.failure = Describe<S>(failure, random.Ways(), kSpurious, args...);
+      scenario.emplace(args...);
+      explored.failure = Describe(failure, *scenario, again, options);
       break;
     }
   }

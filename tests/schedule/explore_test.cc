@@ -33,6 +33,7 @@ struct Toy : Scenario {
 
   Atomic<int> x{0};
   Atomic<int> y{0};
+  std::array<Atomic<int>, 3> own{};
   ScheduledSync::Mutex a;
   ScheduledSync::Mutex b;
   std::array<int, 4> seen{};
@@ -42,7 +43,7 @@ struct Toy : Scenario {
 };
 
 constexpr auto kFine = [](Toy&) { return std::string(); };
-constexpr Bounds kNotMerged{.spurious = 0, .merge_states = false};
+constexpr Bounds kNotMerged{.spurious = 0, .merge_states = false, .skip_private = false};
 
 void LoseAnUpdate(Toy& toy) { toy.x.store(toy.x.load() + 1); }
 void Add(Toy& toy) { toy.x.fetch_add(1); }
@@ -82,8 +83,9 @@ TEST(ExploreAll, FindsALostUpdate) {
   }
 }
 
-// States that are merged hide no outcome: what each thread can have seen, all together.
-TEST(ExploreAll, MergedStatesHideNoOutcome) {
+// States that are merged, and choices that are left out where a place is private, hide no outcome:
+// what each thread can have seen, all together.
+TEST(ExploreAll, ShortcutsHideNoOutcome) {
   using Outcome = std::array<int, 4>;
   const std::vector<Toy::Code> code = {[](Toy& toy) {
                                          toy.x.store(1);
@@ -98,28 +100,33 @@ TEST(ExploreAll, MergedStatesHideNoOutcome) {
                                        },
                                        [](Toy& toy) {
                                          const bool got = toy.a.try_lock();
-                                         toy.seen[2] = toy.y.exchange(7) + (got ? 100 : 0);
+                                         toy.seen[2] = toy.y.exchange(7) + (got ? 100 : 0) +
+                                                       toy.own[2].load();
                                          if (got) toy.a.unlock();
                                          int five = 3;
                                          toy.x.compare_exchange_weak(five, 50);
                                          toy.seen[3] = five;
                                        }};
-  std::array<std::set<Outcome>, 2> outcomes;
-  std::array<Explored, 2> explored;
-  for (const bool merge : {false, true}) {
-    auto& found = outcomes[merge ? 1 : 0];
-    explored[merge ? 1 : 0] =
-        ExploreAll<Toy>(Bounds{.merge_states = merge}, code, [&found](Toy& toy) {
-          Outcome outcome = toy.seen;
-          outcome[3] = outcome[3] * 1000 + toy.x.load() * 100 + toy.y.load();
-          found.insert(outcome);
-          return std::string();
-        });
-    EXPECT_TRUE(explored[merge ? 1 : 0].complete);
+  const Bounds bounds[] = {{.merge_states = false, .skip_private = false},
+                           {.merge_states = true, .skip_private = false},
+                           {.merge_states = false, .skip_private = true},
+                           {.merge_states = true, .skip_private = true}};
+  std::array<std::set<Outcome>, 4> outcomes;
+  std::array<Explored, 4> explored;
+  for (std::size_t i = 0; i < 4; ++i) {
+    explored[i] = ExploreAll<Toy>(bounds[i], code, [&](Toy& toy) {
+      Outcome outcome = toy.seen;
+      outcome[3] = outcome[3] * 1000 + toy.x.load() * 100 + toy.y.load();
+      outcomes[i].insert(outcome);
+      return std::string();
+    });
+    EXPECT_TRUE(explored[i].complete);
+    EXPECT_EQ(outcomes[i], outcomes[0]);
   }
-  EXPECT_EQ(outcomes[0], outcomes[1]);
   EXPECT_GT(outcomes[0].size(), 40u);
   EXPECT_LT(explored[1].schedules * 10, explored[0].schedules);
+  EXPECT_LT(explored[2].schedules * 2, explored[0].schedules);
+  EXPECT_LT(explored[3].schedules, explored[1].schedules);
 }
 
 // Both threads store first and load then: one of them at least sees the other's, as the orders are

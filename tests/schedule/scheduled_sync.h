@@ -155,6 +155,7 @@ struct ScheduledSync {
       holder_ = 0;
       scheduler->Made(Op::kUnlock, &holder_, Self(*scheduler), 0, 0);
       // What it guards is what the holders made of it.
+      scheduler->Unlocked(&holder_);
       scheduler->Changes(&guarded_, guarded_, scheduler->history());
       guarded_ = scheduler->history();
     }
@@ -168,6 +169,7 @@ struct ScheduledSync {
     }
     void Take(Op op, Scheduler& scheduler) noexcept {
       holder_ = Self(scheduler);
+      scheduler.Locked(&holder_);
       scheduler.Changes(&holder_, 0, holder_);
       scheduler.Made(op, &holder_, 0, holder_, guarded_);
     }

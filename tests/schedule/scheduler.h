@@ -14,6 +14,7 @@
 
 #include "fiber.h"
 #include "scenario.h"
+#include "sharing.h"
 
 namespace shed::schedule {
 
@@ -25,7 +26,7 @@ enum class Op : std::uint8_t {
   kChange,  // fetch_add and its kin.
   kCas,
   kWeakCas,
-  kLock,
+  kLock,  // From here on: of a mutex.
   kTryLock,
   kUnlock,
 };
@@ -47,6 +48,9 @@ class Chooser {
   // Returns one of `count` (2 or more) ways on, or kEnough. Way 0 is that the thread which made the
   // last access makes another, if `may_stay`.
   virtual int Choose(int count, bool may_stay) = 0;
+  // How many more accesses the thread just chosen makes without a choice, locks that are held
+  // apart.
+  virtual std::uint32_t Stay() { return 0; }
 };
 
 constexpr std::uint64_t MixBits(std::uint64_t x) noexcept {
@@ -61,6 +65,7 @@ class Scheduler {
   struct Options {
     int spurious = 1;                      // Failures of weak compare-exchanges, per thread.
     std::uint32_t max_accesses = 200'000;  // Of one schedule; more is taken for an endless loop.
+    Sharing* sharing = nullptr;            // Where a choice is due; everywhere without.
     std::string* trace = nullptr;          // Gets a line per access.
   };
 
@@ -78,6 +83,7 @@ class Scheduler {
     draining_ = broken_ = false;
     memory_ = 0;
     accesses_ = 0;
+    stay_ = 0;
     current_ = 0;
     for (int i = 0; i < scenario.threads(); ++i) {
       Thread& thread = At(i);
@@ -88,6 +94,7 @@ class Scheduler {
       thread.done = thread.fails = false;
       thread.spurious_left = options.spurious;
     }
+    if (options_.sharing != nullptr) options_.sharing->Begin();
     running_ = this;
     if (Fiber* next = Decide(false)) Fiber::Switch(main_, *next);
     running_ = nullptr;
@@ -155,7 +162,13 @@ class Scheduler {
   bool Await(const Pending& pending) {
     Thread& self = At(current_);
     self.pending = pending;
-    if (!draining_) SwitchTo(self, Decide(true));
+    if (!draining_) {
+      if (IsPrivate(self)) {
+        Check();
+      } else {
+        SwitchTo(self, Decide(true));
+      }
+    }
     if (draining_) {
       if (++accesses_ > 2 * options_.max_accesses) Die("an endless loop, even without others");
       if (pending.op == Op::kLock) DrainHolder(self);
@@ -177,6 +190,12 @@ class Scheduler {
     Thread& self = At(current_);
     self.history = MixBits(self.history + kGolden + MixBits(seen));
     if (options_.trace != nullptr && !draining_) Trace(op, address, before, after);
+  }
+  void Locked(const void* mutex) {
+    if (options_.sharing != nullptr) options_.sharing->Locked(mutex, current_);
+  }
+  void Unlocked(const void* mutex) {
+    if (options_.sharing != nullptr) options_.sharing->Unlocked(mutex, current_);
   }
   std::uint64_t history() { return At(current_).history; }
   // After a deadlock: locks hold nobody, so that all threads come to an end.
@@ -229,14 +248,29 @@ class Scheduler {
            pending.read(pending.address) == pending.expected;
   }
 
+  // Whether nobody cares when the pending access is made.
+  bool IsPrivate(const Thread& self) {
+    if (options_.sharing == nullptr) return false;
+    const Op op = self.pending.op;
+    const bool shared =
+        op >= Op::kLock ? options_.sharing->UseMutex(self.pending.address, self.index)
+                        : options_.sharing->Use(self.pending.address, self.index, op != Op::kLoad);
+    return !shared && CanGo(self) && (op != Op::kWeakCas || self.spurious_left == 0);
+  }
+  void Check() {
+    const Look look;
+    if (const std::string wrong = scenario_->Check(current_); !wrong.empty()) Fail(wrong);
+    if (++accesses_ > options_.max_accesses) Fail("an endless loop");
+  }
+
   // Checks, and returns who makes the next access; nullptr when all are done. `waits`: the current
   // thread is not done.
   Fiber* Decide(bool waits) {
-    {
-      const Look look;
-      if (const std::string wrong = scenario_->Check(current_); !wrong.empty()) Fail(wrong);
+    Check();
+    if (stay_ > 0 && waits && !draining_ && CanGo(At(current_))) {
+      --stay_;
+      return At(current_).fiber.get();
     }
-    if (++accesses_ > options_.max_accesses) Fail("an endless loop");
     if (draining_) return waits ? At(current_).fiber.get() : DrainNext();
 
     std::array<Way, std::size_t{kMaxThreads} * 2> ways;
@@ -260,6 +294,7 @@ class Scheduler {
       choice = 0;
     }
     const Way way = ways[static_cast<std::size_t>(choice)];
+    stay_ = chooser_->Stay();
     At(way.thread).fails = way.fails;
     return At(way.thread).fiber.get();
   }
@@ -316,6 +351,7 @@ class Scheduler {
   bool draining_ = false;
   bool broken_ = false;
   std::uint32_t accesses_ = 0;
+  std::uint32_t stay_ = 0;
   std::uint64_t memory_ = 0;                            // A hash of the shared words.
   std::unordered_map<const void*, std::size_t> names_;  // Of places, for traces.
 };
