@@ -55,44 +55,31 @@ struct CallFloor {
   OwnCount admitted, completed;
 };
 
-// A plain token bucket: the time at which it is full again.
-class RateFloor {
- public:
-  explicit RateFloor(std::int64_t burst, std::int64_t cost) noexcept : burst_(burst), cost_(cost) {}
-  bool Take(std::int64_t now) noexcept {
-    std::int64_t seen = word_.value.load(std::memory_order_relaxed);
-    for (;;) {
-      const std::int64_t next = (seen > now ? seen : now) + cost_;
-      if (next - now > burst_) return false;
-      if (word_.value.compare_exchange_weak(seen, next, std::memory_order_relaxed)) return true;
-    }
+// A plain token bucket of a second: `word` is the time at which it is full again.
+inline bool TakeToken(std::atomic<std::int64_t>& word, std::int64_t now) noexcept {
+  std::int64_t seen = word.load(std::memory_order_relaxed);
+  for (;;) {
+    const std::int64_t next = (seen > now ? seen : now) + 1;
+    if (next - now > 1'000'000'000) return false;
+    if (word.compare_exchange_weak(seen, next, std::memory_order_relaxed)) return true;
   }
-
- private:
-  const std::int64_t burst_;
-  const std::int64_t cost_;
-  Padded<std::int64_t> word_;
-};
+}
 
 // Calls in flight, never above the limit.
-class InFlightFloor {
- public:
-  bool Take() noexcept {
-    std::uint64_t seen = word_.value.load(std::memory_order_relaxed);
-    for (;;) {
-      if (seen >= limit_.value.load(std::memory_order_relaxed)) return false;
-      if (word_.value.compare_exchange_weak(seen, seen + 1, std::memory_order_acquire,
-                                            std::memory_order_relaxed)) {
-        return true;
-      }
+inline bool TakePermit(std::atomic<std::uint64_t>& in_flight,
+                       const std::atomic<std::uint64_t>& limit) noexcept {
+  std::uint64_t seen = in_flight.load(std::memory_order_relaxed);
+  for (;;) {
+    if (seen >= limit.load(std::memory_order_relaxed)) return false;
+    if (in_flight.compare_exchange_weak(seen, seen + 1, std::memory_order_acquire,
+                                        std::memory_order_relaxed)) {
+      return true;
     }
   }
-  void Give() noexcept { word_.value.fetch_sub(1, std::memory_order_release); }
-
- private:
-  Padded<std::uint64_t> word_;
-  Padded<std::uint64_t> limit_{.value = 1000};
-};
+}
+inline void GivePermit(std::atomic<std::uint64_t>& in_flight) noexcept {
+  in_flight.fetch_sub(1, std::memory_order_release);
+}
 
 // Is it closed, and how did the call end, if `now` is still in the present slice of the window.
 class BreakerFloor {

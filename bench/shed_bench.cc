@@ -65,6 +65,7 @@ void RegisterRows() {
   SHED_BENCH_ROW(AdmissionPairFloor);
   SHED_BENCH_ROW(AdaptivePairFloor);
   SHED_BENCH_ROW(FivePairFloor);
+  SHED_BENCH_ROW(FivePackedFloor);
   SHED_BENCH_ROW(RateAdmit);
   SHED_BENCH_ROW(RateRefuse);
   SHED_BENCH_ROW(ConcurrencyPair);
@@ -124,6 +125,13 @@ nlohmann::json Report(const Figures& figures) {
     ratios.push_back(std::move(row));
   }
   std::printf("%zu targets, %d missed, %d not measured\n", kTargets.size(), missed, unmeasured);
+  for (const Target& comparison : kComparisons) {
+    const auto base = figures.Median(std::string(comparison.base), comparison.base_threads);
+    const auto row = figures.Median(std::string(comparison.row), comparison.threads);
+    if (!base || !row) continue;
+    std::printf("%-22s %7d %9.1f %9.1f %7.2f\n", std::string(comparison.name).c_str(),
+                comparison.threads, *base, *row, *row / *base);
+  }
   return ratios;
 }
 

@@ -51,9 +51,9 @@ struct ClockAndCountFloor {
 };
 struct RateAdmitFloor {
   CallFloor counts;
-  RateFloor rate{1'000'000'000, 1};
+  Padded<std::int64_t> rate;
   bool operator()() noexcept {
-    const bool ok = rate.Take(ReadClock());
+    const bool ok = TakeToken(rate.value, ReadClock());
     counts.admitted.Add();
     counts.completed.Add();
     return ok;
@@ -69,10 +69,11 @@ struct RateRefuseFloor {
   }
 };
 struct ConcurrencyPairFloor {
-  InFlightFloor in_flight;
+  Padded<std::uint64_t> in_flight;
+  Padded<std::uint64_t> limit{.value = 1000};
   bool operator()() noexcept {
-    const bool ok = in_flight.Take();
-    in_flight.Give();
+    const bool ok = TakePermit(in_flight.value, limit.value);
+    GivePermit(in_flight.value);
     return ok;
   }
 };
@@ -99,40 +100,55 @@ struct AdmissionPairFloor {
 };
 struct AdaptivePairFloor {
   CallFloor counts;
-  InFlightFloor in_flight;
+  Padded<std::uint64_t> in_flight;
+  Padded<std::uint64_t> limit{.value = 1000};
   bool operator()() noexcept {
     const std::int64_t start = ReadClock();
-    const bool ok = in_flight.Take();
+    const bool ok = TakePermit(in_flight.value, limit.value);
     counts.admitted.Add();
     const std::int64_t end = ReadClock();
-    in_flight.Give();
+    GivePermit(in_flight.value);
     counts.completed.Add();
     return ok && end >= start;
   }
 };
-struct FivePairFloor {
+// The words that every call changes, on a line each, or all on one.
+struct PaddedWords {
+  alignas(64) std::atomic<std::int64_t> rate{0};
+  alignas(64) std::atomic<std::uint64_t> in_flight{0};
+  alignas(64) std::atomic<std::uint64_t> adaptive{0};
+};
+struct alignas(64) PackedWords {
+  std::atomic<std::int64_t> rate{0};
+  std::atomic<std::uint64_t> in_flight{0};
+  std::atomic<std::uint64_t> adaptive{0};
+};
+template <class Words>
+struct FiveFloor {
   CallFloor counts;
-  RateFloor rate{1'000'000'000, 1};
-  InFlightFloor in_flight;
-  InFlightFloor adaptive;
+  Words words;
+  Padded<std::uint64_t> limit{.value = 1000};
   Sharded latencies;
   BreakerFloor breaker;
   AdmissionFloor admission;
   bool operator()() noexcept {
     const std::int64_t start = ReadClock();
-    const bool ok = rate.Take(start) && in_flight.Take() && adaptive.Take() && breaker.Closed() &&
+    const bool ok = TakeToken(words.rate, start) && TakePermit(words.in_flight, limit.value) &&
+                    TakePermit(words.adaptive, limit.value) && breaker.Closed() &&
                     admission.Admits();
     counts.admitted.Add();
     const std::int64_t end = ReadClock();
     admission.End();
     const bool counted = breaker.End(end);
     latencies.Add();
-    adaptive.Give();
-    in_flight.Give();
+    GivePermit(words.adaptive);
+    GivePermit(words.in_flight);
     counts.completed.Add();
     return ok && counted && end >= start;
   }
 };
+using FivePairFloor = FiveFloor<PaddedWords>;
+using FivePackedFloor = FiveFloor<PackedWords>;
 
 // ---- A limiter: admit and complete, or refuse ----
 

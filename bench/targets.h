@@ -68,6 +68,12 @@ inline constexpr std::array kTargets = {
     Target{"no_sync_five_pair", "NoSyncFivePair", "FivePair", 1, 1, 0.9},
 };
 
+// What explains a figure above, and is no target: the floor of five_pair with its words on one
+// line.
+inline constexpr std::array kComparisons = {
+    Two("five_floor_packed", "FivePackedFloor", "FivePairFloor", 0),
+};
+
 }  // namespace shed::bench
 
 #endif  // SHED_BENCH_TARGETS_H_
