@@ -68,7 +68,7 @@ class Circuit : public Scenario {
     const Breaker::Snapshot was = std::exchange(before_, now);
     std::uint32_t probes = 0;
     for (const Breaker::Ticket& ticket : held_) {
-      if (ticket.probe != 0 && ticket.generation == now.generation) ++probes;
+      if (ticket.probe() != 0 && ticket.generation() == now.generation) ++probes;
     }
     if (probes > options_.probes) return "more probes than there may be";
     if (probes > now.probes_in_flight) return "a probe whose slot is free";
@@ -132,7 +132,7 @@ class Circuit : public Scenario {
   std::string Transition(const Breaker::Snapshot& was, const Breaker::Snapshot& now,
                          std::size_t thread) {
     const Breaker::Ticket& ends = ends_[thread];
-    const bool its_own = ends.generation == was.generation;
+    const bool its_own = ends.generation() == was.generation;
     const std::size_t generation = was.generation % kGenerations;
     switch (now.state) {
       case BreakerState::kOpen:
@@ -147,7 +147,7 @@ class Circuit : public Scenario {
         }
         if (was.state != BreakerState::kHalfOpen) return "opened from a state that does not open";
         if (options_.probe_timeout < kNoTimeout) return "";
-        return its_own && ends.probe != 0 ? "" : "opened again by a result of another generation";
+        return its_own && ends.probe() != 0 ? "" : "opened again by a result of another generation";
       case BreakerState::kHalfOpen:
         ++made_.half_opened;
         return was.state == BreakerState::kOpen ? "" : "half-opened what was not open";
@@ -155,7 +155,7 @@ class Circuit : public Scenario {
         ++made_.closed;
         if (does_[thread] == Does::kReset) return "";
         if (was.state != BreakerState::kHalfOpen) return "closed what was not half-open";
-        if (!its_own || ends.probe == 0) return "closed by a result of another generation";
+        if (!its_own || ends.probe() == 0) return "closed by a result of another generation";
         return succeeded_[generation] >= options_.probes ? "" : "closed by too few successes";
       case BreakerState::kForcedOpen:
         ++made_.opened;
@@ -187,14 +187,14 @@ class Circuit : public Scenario {
     if (!admitted) return;
     held_[me] = ticket;
     Scheduler::Remember(
-        {index, ticket.generation, ticket.probe, told.opened, told.half_opened, told.closed});
+        {index, ticket.generation(), ticket.probe(), told.opened, told.half_opened, told.closed});
     End(step, ticket, me);
   }
   void End(const Step& step, Breaker::Ticket& ticket, std::size_t me) {
     ends_[me] = std::exchange(held_[me], {});
     if (!step.cancel && step.outcome != Outcome::kIgnored) {
       auto& counts = step.outcome == Outcome::kSuccess ? succeeded_ : failed_;
-      ++counts[ticket.generation % kGenerations];
+      ++counts[ticket.generation() % kGenerations];
     }
     for (int twice = 0; twice < 2; ++twice) {  // The second does nothing.
       Events events;

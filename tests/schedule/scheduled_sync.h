@@ -182,6 +182,11 @@ struct ScheduledSync {
     const Scheduler* const scheduler = Scheduler::Running();
     return scheduler != nullptr ? scheduler->Stripe() : 0;
   }
+  // What is done outside a schedule, thread 0 did.
+  static std::uintptr_t Thread() noexcept {
+    const Scheduler* const scheduler = Scheduler::Running();
+    return scheduler != nullptr ? static_cast<std::uintptr_t>(scheduler->current()) + 1 : 1;
+  }
 };
 
 }  // namespace shed::schedule
