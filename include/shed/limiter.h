@@ -230,7 +230,8 @@ class BasicLimiter {
 
   // Asks policy I and those behind it. At a refusal undoes what was admitted, last first.
   template <std::size_t I>
-  bool AdmitFrom(const Request& request, TimePoint now, Guard& guard, Events& events) noexcept {
+  SHED_INLINE bool AdmitFrom(const Request& request, TimePoint now, Guard& guard,
+                             Events& events) noexcept {
     if constexpr (I == kPolicyCount) {
       return true;
     } else {
@@ -244,12 +245,18 @@ class BasicLimiter {
         return false;
       }
       if (verdict.wait() > guard.verdict_.wait()) guard.verdict_ = verdict;
-      if (AdmitFrom<I + 1>(request, now, guard, events)) [[likely]]
+      if (AdmitBehind<I>(request, now, guard, events)) [[likely]]
         return true;
       events.set_policy(I);
       internal::Cancel(policy, std::get<I>(guard.tickets_), guard.verdict_, now, events);
       return false;
     }
+  }
+
+  // Apart from the first policy, which in an overload is often the only one that is asked.
+  template <std::size_t I>
+  bool AdmitBehind(const Request& request, TimePoint now, Guard& guard, Events& events) noexcept {
+    return AdmitFrom<I + 1>(request, now, guard, events);
   }
 
   // Called by the guard, at most once, with `completion.now` still to be read.
