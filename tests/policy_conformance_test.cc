@@ -20,6 +20,8 @@
 #include "shed/knee_limiter.h"
 #include "shed/named.h"
 #include "shed/rate_limiter.h"
+#include "shed/retry_budget.h"
+#include "shed/retry_throttle.h"
 
 namespace shed {
 namespace {
@@ -256,6 +258,26 @@ struct KneeTraits : ConformanceTraits<KneeLimiter> {
   static std::uint64_t InFlight(const KneeLimiter::Snapshot& s) { return s.in_flight; }
 };
 
+// The suite's calls are no retries, which always pass.
+struct RetryBudgetTraits : ConformanceTraits<RetryBudget> {
+  static std::vector<RetryBudgetOptions> Bad() {
+    return {{.ratio = -1},        {.ratio = 1.5},      {.ratio = kNan},
+            {.ratio = kInfinity}, {.min_retries = -1}, {.min_retries = kMost}};
+  }
+  static auto State(const RetryBudget::Snapshot& s) { return std::tuple(s.in_flight, s.retries); }
+  static std::uint64_t InFlight(const RetryBudget::Snapshot& s) { return s.in_flight; }
+};
+struct RetryThrottleTraits : ConformanceTraits<RetryThrottle> {
+  static std::vector<RetryThrottleOptions> Bad() {
+    return {{.max_tokens = 0},         {.max_tokens = -1},        {.max_tokens = kNan},
+            {.max_tokens = kInfinity}, {.token_ratio = 0},        {.token_ratio = -1},
+            {.token_ratio = kNan},     {.token_ratio = kInfinity}};
+  }
+  static auto State(const RetryThrottle::Snapshot& s) {
+    return std::tuple(s.tokens, s.max_tokens, s.retries_pass);
+  }
+};
+
 // A user's policy with a ticket, which says nothing of its state: caps the retries that run.
 struct RetryCapOptions {
   int limit = 100;
@@ -307,10 +329,10 @@ struct Open {
 
 }  // namespace
 
-using Policies =
-    ::testing::Types<RateTraits, NamedTraits, ConcurrencyTraits, BreakerTraits,
-                     CountingBreakerTraits, AdmissionTraits, DemeritTraits, CrowdedDemeritTraits,
-                     GradientTraits, ProbingGradientTraits, KneeTraits>;
+using Policies = ::testing::Types<RateTraits, NamedTraits, ConcurrencyTraits, BreakerTraits,
+                                  CountingBreakerTraits, AdmissionTraits, DemeritTraits,
+                                  CrowdedDemeritTraits, GradientTraits, ProbingGradientTraits,
+                                  KneeTraits, RetryBudgetTraits, RetryThrottleTraits>;
 INSTANTIATE_TYPED_TEST_SUITE_P(Shed, PolicyConformance, Policies);
 using UserPolicies = ::testing::Types<SlotCapTraits, ConformanceTraits<Open>>;
 INSTANTIATE_TYPED_TEST_SUITE_P(User, PolicyConformance, UserPolicies);

@@ -21,6 +21,8 @@
 #include "shed/policy.h"                // IWYU pragma: export
 #include "shed/rate_limiter.h"          // IWYU pragma: export
 #include "shed/request.h"               // IWYU pragma: export
+#include "shed/retry_budget.h"          // IWYU pragma: export
+#include "shed/retry_throttle.h"        // IWYU pragma: export
 #include "shed/solo.h"                  // IWYU pragma: export
 #include "shed/status.h"                // IWYU pragma: export
 #include "shed/sync.h"                  // IWYU pragma: export
