@@ -5,6 +5,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -302,36 +303,50 @@ struct AdmissionRefuse : PolicyPair<AdmissionController> {
 
 // ---- Fair share: `kCallers` active callers, in random order; the clock is read once ----
 
-// A walk through callers in an order that no prefetcher can guess, for each thread. The names lie
-// one after the other in it, as those of a server's requests lie in memory that was just written.
+// The callers, and whose calls each thread makes: drawn at random, with replacement, so that with
+// two threads the last call of a caller was as often one's own as the other's. The names of the
+// calls lie one after the other, as those of a server's requests lie in memory that was just
+// written.
 template <std::size_t kCallers>
 class Callers {
  public:
   Callers() {
-    for (std::size_t i = 0; i < kCallers; ++i) {
-      const std::string name = "customer-" + std::to_string(1'000'000'000 + i);
-      name.copy(names_[i].data(), kLength);
-    }
     std::uint64_t random = 1;
-    for (std::size_t i = kCallers - 1; i > 0; --i) {
-      random = random * 6364136223846793005u + 1442695040888963407u;
-      std::swap(names_[i], names_[(random >> 33) % (i + 1)]);
+    for (std::vector<Name>& calls : calls_) {
+      calls.resize(std::max<std::size_t>(1000, 2 * kCallers));
+      for (Name& name : calls) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        name = NameOf((random >> 33) % kCallers);
+      }
     }
   }
   std::string_view Next() noexcept {
+    const std::vector<Name>& calls = calls_[this_thread];
     std::size_t& at = at_[this_thread].at;
-    if (++at >= kCallers) at = 0;
-    return At(at);
+    if (++at == calls.size()) at = 0;
+    return {calls[at].data(), calls[at].size()};
   }
-  std::string_view At(std::size_t i) const noexcept { return {names_[i].data(), kLength}; }
+  // Calls `known(name)` for each caller, in an order that has nothing to do with that of the calls.
+  template <class Known>
+  static void ForEach(Known known) {
+    for (std::size_t i = 0; i < kCallers; ++i) {
+      const Name name = NameOf(i);
+      known(std::string_view(name.data(), name.size()));
+    }
+  }
 
  private:
-  static constexpr std::size_t kLength = 19;
+  using Name = std::array<char, 19>;
+  static Name NameOf(std::size_t i) {
+    Name name;
+    ("customer-" + std::to_string(1'000'000'000 + i)).copy(name.data(), name.size());
+    return name;
+  }
   struct alignas(64) Place {
     std::size_t at = 0;
   };
-  std::vector<std::array<char, kLength>> names_ = std::vector<std::array<char, kLength>>(kCallers);
-  std::array<Place, 2> at_{Place{0}, Place{kCallers / 2}};
+  std::array<std::vector<Name>, 2> calls_;
+  std::array<Place, 2> at_{};
 };
 
 template <std::size_t kCallers>
@@ -342,7 +357,7 @@ struct FairShare : PolicyPair<DemeritTracker> {
       : PolicyPair({.budget = 1'000'000,
                     .window = kLongWindow,
                     .max_callers = static_cast<std::int64_t>(kCallers)}) {
-    for (std::size_t i = 0; i < kCallers; ++i) At(SteadyClock::Now(), {.caller = callers.At(i)});
+    callers.ForEach([this](std::string_view name) { At(SteadyClock::Now(), {.caller = name}); });
   }
   bool operator()() noexcept { return At(SteadyClock::Now(), {.caller = callers.Next()}); }
 };
@@ -354,10 +369,10 @@ struct FairShareRefuse : PolicyPair<DemeritTracker> {
       : PolicyPair({.budget = static_cast<std::int64_t>(kCallers),
                     .window = kLongWindow,
                     .max_callers = static_cast<std::int64_t>(kCallers)}) {
-    for (std::size_t i = 0; i < kCallers; ++i) {
+    callers.ForEach([this](std::string_view name) {
       DemeritTracker::Ticket ticket;
-      policy.Admit({.caller = callers.At(i)}, SteadyClock::Now(), ticket, events);
-    }
+      policy.Admit({.caller = name}, SteadyClock::Now(), ticket, events);
+    });
   }
   bool operator()() noexcept { return Refuses(SteadyClock::Now(), {.caller = callers.Next()}); }
 };

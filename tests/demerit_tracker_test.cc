@@ -43,7 +43,6 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using Ticket = DemeritTracker::Ticket;
 using Rule = DemeritRule;
-using Decision = DemeritRule::Decision;
 
 constexpr TimePoint At(Duration d) { return TimePoint(d); }
 constexpr Verdict kFull = Verdict::Refuse(Reason::kConcurrency);
@@ -130,17 +129,11 @@ static_assert(Rule::Stand(kSixteen, 2, 7.0, false).cap == 1 &&
 // Alone: nobody to be fair to, whatever came before; and no refusal can be above the part.
 static_assert(Rule::Stand(kEight, 1, 11.0, true).cap == 8 &&
               Rule::Stand(kEight, 1, 11.0, true).hog);
-static_assert(Rule::Decide(kEight, Rule::Stand(kEight, 1, 11.0, false), 8, 8, 8) ==
-              Decision::kRefuseForBudget);
-// Whose fault a refusal is: what is above the part is the caller's, also where the budget is full.
-constexpr Rule::Standing kShared{.share = 4, .part = 4, .cap = 4};
-static_assert(Rule::Decide(kEight, kShared, 7, 3, 1) == Decision::kAdmit);
-static_assert(Rule::Decide(kEight, kShared, 8, 3, 1) == Decision::kRefuseForBudget);
-static_assert(Rule::Decide(kEight, kShared, 7, 4, 1) == Decision::kRefuseForShare);
-static_assert(Rule::Decide(kEight, kShared, 8, 4, 1) == Decision::kRefuseForShare);
-// A first call is measured against the budget alone.
-static_assert(Rule::Decide(kEight, kShared, 2, 0, 6) == Decision::kAdmit);
-static_assert(Rule::Decide(kEight, kShared, 3, 0, 6) == Decision::kRefuseForBudget);
+static_assert(Rule::Within(Rule::Stand(kEight, 1, 11.0, false).part, 8, 8));
+// Up to the limit, and a first call whatever it costs.
+static_assert(Rule::Within(4, 3, 1) && !Rule::Within(4, 4, 1) && !Rule::Within(4, 1, 4));
+static_assert(Rule::Within(4, 0, 6));
+static_assert(!Rule::Within(1'000'000'000, 1'000'000'000, 1'000'000'000));
 // Demerit stops at hog_threshold + budget, and a victim gets none.
 static_assert(Rule::AfterRefusal(kEight, 10.5, true) == 11.0);
 static_assert(Rule::AfterRefusal(kEight, 2.0, true) == 3.0);
@@ -752,17 +745,17 @@ TEST(DemeritTracker, KeepsANoisyNeighbourFromTheOthers) {
 }
 
 // P03, algorithms, fault 6: the budget is never exceeded, and nothing is left over.
-TEST(DemeritTracker, NeverExceedsTheBudgetWithManyThreads) {
+// With `calls` of each thread in flight, of up to `largest` units.
+void ExceedTheBudgetWithManyThreads(std::int64_t budget, std::size_t calls, std::int64_t largest) {
   constexpr int kThreads = 8;
-  constexpr std::int64_t kBudget = 20;
-  DemeritTracker tracker({.budget = kBudget, .window = milliseconds(1), .max_callers = 4});
+  DemeritTracker tracker({.budget = budget, .window = milliseconds(1), .max_callers = 4});
   std::atomic<std::int64_t> in_flight{0}, peak{0}, admitted{0};
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
       std::mt19937_64 random(static_cast<std::uint64_t>(t));
-      std::array<Ticket, 4> tickets{};
-      std::array<std::int64_t, 4> units{};
+      std::vector<Ticket> tickets(calls);
+      std::vector<std::int64_t> units(calls);
       const auto end = [&](std::size_t k) {
         in_flight.fetch_sub(units[k]);
         units[k] = 0;
@@ -777,7 +770,8 @@ TEST(DemeritTracker, NeverExceedsTheBudgetWithManyThreads) {
       for (int i = 0; i < 20'000; ++i) {
         const std::size_t k = random() % tickets.size();
         if (units[k] > 0) end(k);
-        const auto cost = static_cast<std::int64_t>(random() % 4 + 1);
+        const auto cost =
+            static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(largest)) + 1;
         const char caller = static_cast<char>('a' + random() % 8);
         Events events;
         const TimePoint now = At(Duration(i * 1000 + static_cast<int>(random() % 5000)));
@@ -794,8 +788,8 @@ TEST(DemeritTracker, NeverExceedsTheBudgetWithManyThreads) {
         while (highest < seen && !peak.compare_exchange_weak(highest, seen)) {
         }
         if (i % 64 == 0) {
-          EXPECT_LE(tracker.Read(now).in_use, kBudget);
-          EXPECT_LE(tracker.ReadCaller({&caller, 1}, now).held, kBudget);
+          EXPECT_LE(tracker.Read(now).in_use, budget);
+          EXPECT_LE(tracker.ReadCaller({&caller, 1}, now).held, budget);
         }
       }
       for (std::size_t k = 0; k < tickets.size(); ++k) {
@@ -804,13 +798,19 @@ TEST(DemeritTracker, NeverExceedsTheBudgetWithManyThreads) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_LE(peak.load(), kBudget);
+  EXPECT_LE(peak.load(), budget);
   EXPECT_GT(admitted.load(), 1000);
   const DemeritTracker::Snapshot s = tracker.Read(At(hours(1)));
   EXPECT_EQ(s.in_use, 0u);
   EXPECT_EQ(s.overflow_in_use, 0u);
   EXPECT_EQ(s.active, 0u);
   EXPECT_EQ(s.tracked, 0u);
+}
+TEST(DemeritTracker, NeverExceedsTheBudgetWithManyThreads) {
+  ExceedTheBudgetWithManyThreads(20, 4, 4);
+  // Where threads keep units that they have given back: by the ones, and by the dozen.
+  ExceedTheBudgetWithManyThreads(50, 8, 3);
+  ExceedTheBudgetWithManyThreads(400, 16, 20);
 }
 
 TEST(DemeritTracker, WorksWithoutThreads) {

@@ -24,17 +24,26 @@
 // `max_penalty` after the last refusal: how long a hog stays one depends on how long it hammers,
 // never on how fast. Nothing in flight is pre-empted.
 //
-// State: a table of `max_callers` entries, made once; a seeded 128-bit fingerprint of each caller,
+// State: a table of `max_callers` entries, made once; a seeded 96-bit fingerprint of each caller,
 // never its name. A caller that is no longer active is forgotten at once if its demerit is zero,
 // else `max_penalty` later, so that no penalty is lost by waiting or by a flood of other names.
 // While the table is full, callers without an entry share one, the overflow, as if they were one
 // caller. A caller that gets an entry while it holds units of the overflow gives those back there.
-// Entries stand in lists in the order in which they expire, so a call costs O(1) amortised, with
-// ten callers or a million. The two latest refusals of different callers say whether another than
-// the one in hand is waiting. Time is the latest `now` that any call brought; an older one moves
-// nothing back.
+// Entries stand in queues by the time when they must be looked at, so a call costs O(1) amortised,
+// with ten callers or a million. The latest refusals of two different callers say whether another
+// than the one in hand is waiting. Time is the latest `now` that any call brought; an older one
+// moves nothing back.
 //
-// Locking: one mutex around a few dozen instructions; the fingerprint is taken outside it.
+// Locking: a call locks its caller's entry, for about thirty instructions, and writes nothing else
+// that other threads write as long as there are units for all: those that a call gives back stay
+// with its thread, up to a point, and are gathered when they run out. A mutex is taken a few times
+// per caller and window, when callers come, expire, or have asked for half a window. On one thread
+// all is exact. With several,
+//   - what each caller holds is exact, the units in use never exceed the budget, and a refusal for
+//     want of units is one that some order of the calls gives;
+//   - how many are active, and whether another waits, are as they were at some instant of the call,
+//     not necessarily the same one for both;
+//   - an older `now` is held against those of its own thread, not of all.
 //
 // Source: the idea is that of FairShareLimiter in Netflix Atlas, which scans all callers at each
 // call, blames victims of a full budget, and never admits a cost of 2 to a cap of 1.
@@ -42,11 +51,13 @@
 #define SHED_DEMERIT_TRACKER_H_
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <limits>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "shed/internal/caller_table.h"
 #include "shed/internal/fingerprint.h"
@@ -75,8 +86,8 @@ struct DemeritTrackerOptions {
   Duration max_penalty = std::chrono::seconds(60);
   // The demerit from which a caller is a hog. Default 3, range 0.000001 to 1'000'000.
   double hog_threshold = 3.0;
-  // How many callers are told apart; 88 to 104 bytes each, taken when the tracker is made. Default
-  // 1000, range 1 to 1'000'000.
+  // How many callers are told apart; 112 bytes each, and 12 KB for all, taken when the tracker is
+  // made. Default 1000, range 1 to 1'000'000.
   std::int64_t max_callers = 1000;
   // Whether a refusal within the caller's own part adds demerit, too. Default false.
   bool blame_victims = false;
@@ -113,7 +124,6 @@ struct DemeritRule {
     std::uint32_t cap = 0;   // Above it calls are refused: the part, or the budget.
     bool hog = false;
   };
-  enum class Decision : std::uint8_t { kAdmit, kRefuseForBudget, kRefuseForShare };
 
   static constexpr std::uint32_t Share(const DemeritTrackerOptions& options,
                                        std::uint32_t active) noexcept {
@@ -151,16 +161,6 @@ struct DemeritRule {
   static constexpr bool Within(std::uint32_t limit, std::uint32_t held,
                                std::uint32_t cost) noexcept {
     return held == 0 || held + cost <= limit;
-  }
-
-  // `in_use` is held by all callers, `held` by this one. `cost` is in [1, budget].
-  static constexpr Decision Decide(const DemeritTrackerOptions& options, const Standing& standing,
-                                   std::uint32_t in_use, std::uint32_t held,
-                                   std::uint32_t cost) noexcept {
-    const bool fits = in_use + cost <= static_cast<std::uint32_t>(options.budget);
-    if (fits && Within(standing.cap, held, cost)) return Decision::kAdmit;
-    return Within(standing.part, held, cost) ? Decision::kRefuseForBudget
-                                             : Decision::kRefuseForShare;
   }
 
   static constexpr double AfterRefusal(const DemeritTrackerOptions& options, double demerit,
@@ -227,7 +227,8 @@ class BasicDemeritTracker {
   explicit BasicDemeritTracker(const Options& options)
       : options_(internal::Checked(options)),
         key_(internal::FingerprintKey(options.seed)),
-        callers_(static_cast<std::uint32_t>(options.max_callers), options.window,
+        callers_(static_cast<std::uint32_t>(options.budget),
+                 static_cast<std::uint32_t>(options.max_callers), options.window,
                  {.per_second = options.decay_per_second, .longest = options.max_penalty}) {}
   BasicDemeritTracker(const BasicDemeritTracker&) = delete;
   BasicDemeritTracker& operator=(const BasicDemeritTracker&) = delete;
@@ -236,27 +237,20 @@ class BasicDemeritTracker {
   // Scope::kCaller above the caller's own part, with kBudget otherwise. `retry_after` is known for
   // a hog refused within the share: by then, its demerit alone refuses the call no more.
   Verdict Admit(const Request& request, TimePoint now, Ticket& ticket, Events& events) noexcept {
-    const internal::Fingerprint id = internal::FingerprintOf(request.caller, key_);
     const auto cost = static_cast<std::uint32_t>(
         std::clamp<std::uint64_t>(request.cost, 1, static_cast<std::uint64_t>(options_.budget)));
-    const MutexLock lock(mutex_);
-    callers_.AdvanceTo(now);
-    const std::uint32_t i = callers_.Ask(id);
-    const std::uint32_t held = callers_[i].held;
-    const Rule::Standing standing = StandingOf(i);
-    switch (Rule::Decide(options_, standing, in_use_, held, cost)) {
-      case Rule::Decision::kAdmit:
-        callers_.Take(i, cost);
-        in_use_ += cost;
-        ticket = {.index = i, .generation = callers_[i].generation, .units = cost};
-        return Verdict::Admit();
-      case Rule::Decision::kRefuseForBudget:
-        CountRefusal(i, false, events);
-        return Verdict::Refuse(Reason::kBudget);
-      case Rule::Decision::kRefuseForShare:
-        break;
+    Caller caller = callers_.Ask(internal::FingerprintOf(request.caller, key_), now);
+    const std::uint32_t held = caller.held();
+    // A first call is measured against the budget alone, whatever its standing.
+    const Rule::Standing standing = held == 0 ? Rule::Standing{} : StandingOf(caller);
+    if (Rule::Within(standing.cap, held, cost) && caller.TryTake(cost)) {
+      ticket = {.index = caller.index(), .generation = caller.generation(), .units = cost};
+      return Verdict::Admit();
     }
-    const double demerit = CountRefusal(i, true, events);
+    const bool at_fault = !Rule::Within(standing.part, held, cost);
+    const double demerit = CountRefusal(caller, at_fault, events);
+    caller.Unlock();
+    if (!at_fault) return Verdict::Refuse(Reason::kBudget);
     return Verdict::Refuse(Reason::kFairShare,
                            Rule::UntilCapAllows(options_, demerit, standing.share, held + cost),
                            Scope::kCaller);
@@ -267,120 +261,90 @@ class BasicDemeritTracker {
   // more than its part. After any other cause no more is left than that it asked.
   void Cancel(Ticket& ticket, const Verdict& cause, TimePoint now, Events& events) noexcept {
     if (ticket.units == 0) return;
-    const MutexLock lock(mutex_);
-    callers_.AdvanceTo(now);
-    const std::uint32_t i = ticket.index;
-    const bool refused =
-        cause.IsCapacity() && callers_[i].generation == ticket.generation && callers_[i].held > 0;
-    if (refused) callers_.MarkSeen(i);
-    const std::uint32_t units = Release(ticket);
-    if (!refused) return;
-    CountRefusal(i, !Rule::Within(StandingOf(i).part, callers_[i].held, units), events);
+    if (!cause.IsCapacity()) {
+      callers_.AdvanceTo(now);
+      return Complete(ticket, Outcome::kIgnored);
+    }
+    Caller caller = callers_.AskAgain(ticket.index, ticket.generation, now);
+    const std::uint32_t wanted = std::exchange(ticket.units, 0);
+    if (!caller) return;
+    const std::uint32_t units = caller.Give(wanted);
+    CountRefusal(caller, !Rule::Within(StandingOf(caller).part, caller.held(), units), events);
   }
 
   void Complete(Ticket& ticket, Outcome) noexcept {
     if (ticket.units == 0) return;
-    const MutexLock lock(mutex_);
-    Release(ticket);
+    callers_.Release(ticket.index, ticket.generation, ticket.units);
+    ticket.units = 0;
   }
 
-  // Costs O(1) and one step for each caller that expired since the last call; changes nothing.
+  // Costs O(1), a step for each caller that expired since the last call, and one for each of about
+  // a hundredth of the others; changes nothing.
   Snapshot Read(TimePoint now) const noexcept {
-    const MutexLock lock(mutex_);
-    const TimePoint at = std::max(callers_.now(), now);
-    const internal::CallerTable::Counts counts = callers_.CountsAt(at);
+    const TimePoint at = callers_.Later(now);
+    const auto counts = callers_.CountsAt(at);
     return {.budget = static_cast<std::uint32_t>(options_.budget),
-            .in_use = in_use_,
-            .overflow_in_use = callers_[callers_.overflow()].held,
+            .in_use = callers_.in_use(),
+            .overflow_in_use = callers_.OverflowHeld(),
             .active = counts.active,
             .tracked = counts.tracked,
             .share = Rule::Share(options_, counts.active),
             .contended = AnotherWaits(internal::kNoIndex, at),
-            .hogs_total = hogs_total_};
+            .hogs_total = hogs_total_.load(std::memory_order_relaxed)};
   }
   CallerState ReadCaller(std::string_view caller, TimePoint now) const noexcept {
-    const internal::Fingerprint id = internal::FingerprintOf(caller, key_);
-    const MutexLock lock(mutex_);
-    const TimePoint at = std::max(callers_.now(), now);
-    const internal::CallerTable::Counts counts = callers_.CountsAt(at);
-    std::uint32_t i = callers_.Find(id, at);
-    CallerState out;
-    out.tracked = i != internal::kNoIndex;
-    out.overflow = !out.tracked && counts.tracked == callers_.overflow();
-    if (out.overflow) i = callers_.overflow();
-    const bool known = i != internal::kNoIndex;
-    out.held = known ? callers_[i].held : 0;
-    out.demerit = known ? callers_.DemeritAt(i, at) : 0;
-    const bool counted = known && callers_.IsActiveAt(i, at);
-    const Rule::Standing standing =
-        Rule::Stand(options_, counts.active + (counted ? 0 : 1), out.demerit, AnotherWaits(i, at));
-    out.hog = standing.hog;
-    out.share = standing.share;
-    out.cap = standing.cap;
-    return out;
+    const TimePoint at = callers_.Later(now);
+    internal::CallerCounts counts;
+    const auto state = callers_.StateAt(internal::FingerprintOf(caller, key_), at, counts);
+    const Rule::Standing standing = Rule::Stand(options_, counts.active + (state.active ? 0 : 1),
+                                                state.demerit, AnotherWaits(state.index, at));
+    return {.tracked = state.tracked,
+            .overflow = state.overflow,
+            .hog = standing.hog,
+            .held = state.held,
+            .share = standing.share,
+            .cap = standing.cap,
+            .demerit = state.demerit};
   }
 
  private:
-  struct Waiting {
-    std::uint32_t index = internal::kNoIndex;
-    TimePoint refused_at{};
-  };
+  using Callers = internal::CallerTable<Sync>;
+  using Caller = typename Callers::Caller;
 
   // Whether a caller other than `self` was refused within the window, and was no hog then. The
   // entry of one that was is active, so its index has not been given to another caller since.
-  bool AnotherWaits(std::uint32_t self, TimePoint at) const noexcept SHED_REQUIRES(mutex_) {
-    for (const Waiting* w : {&latest_, &latest_of_another_}) {
-      if (w->index != internal::kNoIndex && w->index != self &&
-          callers_.InWindow(w->refused_at, at)) {
-        return true;
-      }
-    }
-    return false;
+  bool AnotherWaits(std::uint32_t self, TimePoint at) const noexcept {
+    return callers_.refusals().AnotherWithin(options_.window, self, at);
   }
-  Rule::Standing StandingOf(std::uint32_t i) const noexcept SHED_REQUIRES(mutex_) {
-    const TimePoint now = callers_.now();
-    return Rule::Stand(options_, callers_.counts().active, callers_.DemeritAt(i, now),
-                       AnotherWaits(i, now));
+  Rule::Standing StandingOf(const Caller& caller) const noexcept {
+    return Rule::Stand(options_, callers_.active(), caller.demerit(),
+                       AnotherWaits(caller.index(), caller.now()));
   }
 
   // Returns the caller's demerit after it.
-  double CountRefusal(std::uint32_t i, bool at_fault, Events& events) noexcept
-      SHED_REQUIRES(mutex_) {
-    const double before = callers_.DemeritAt(i, callers_.now());
+  double CountRefusal(Caller& caller, bool at_fault, Events& events) noexcept {
+    const double before = caller.demerit();
     const double after = Rule::AfterRefusal(options_, before, at_fault);
-    callers_.SetDemerit(i, after);
+    caller.SetDemerit(after);
     if (after < options_.hog_threshold) {
-      if (latest_.index != i) latest_of_another_ = latest_;
-      latest_ = {.index = i, .refused_at = callers_.now()};
+      callers_.refusals().Add(caller.index(), caller.now());
     } else if (before < options_.hog_threshold) {
-      ++hogs_total_;
+      hogs_total_.fetch_add(1, std::memory_order_relaxed);
       events.Push({.kind = EventKind::kCallerBecameHog,
                    .cause = Cause::kDemerit,
                    .before = before,
                    .after = after,
                    .value = after,
                    .threshold = options_.hog_threshold,
-                   .caller = callers_[i].id.low});
+                   .caller = caller.id()});
     }
     return after;
-  }
-  std::uint32_t Release(Ticket& ticket) noexcept SHED_REQUIRES(mutex_) {
-    const std::uint32_t units = callers_.Release(ticket.index, ticket.generation, ticket.units);
-    in_use_ -= units;
-    ticket.units = 0;
-    return units;
   }
 
   const Options options_;
   const internal::Fingerprint key_;
-  // On a line of its own: what stands before it is read without the lock.
-  alignas(64) mutable typename Sync::Mutex mutex_;
-  internal::CallerTable callers_ SHED_GUARDED_BY(mutex_);
-  std::uint32_t in_use_ SHED_GUARDED_BY(mutex_) = 0;  // Units.
-  // The latest refusals of two different callers that were no hogs.
-  Waiting latest_ SHED_GUARDED_BY(mutex_);
-  Waiting latest_of_another_ SHED_GUARDED_BY(mutex_);
-  std::uint64_t hogs_total_ SHED_GUARDED_BY(mutex_) = 0;
+  Callers callers_;
+  typename Sync::template Atomic<std::uint64_t> hogs_total_{0};
 };
 
 using DemeritTracker = BasicDemeritTracker<>;

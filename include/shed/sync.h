@@ -7,6 +7,9 @@
 //   Mutex                         lock(), try_lock(), unlock()
 //   static unsigned Stripe()      a small number that differs between threads where it can
 //   static std::uintptr_t Thread()   not 0, and differs between all threads that live at once
+// and may have
+//   static void Relax(unsigned tries)   lets other threads go on, in turn `tries` of a loop that
+//                                       waits for one of them
 #ifndef SHED_SYNC_H_
 #define SHED_SYNC_H_
 
@@ -14,6 +17,10 @@
 #include <cstdint>
 #include <mutex>
 #include <type_traits>
+
+#if __has_include(<sched.h>)
+#include <sched.h>
+#endif
 
 #include "shed/internal/annotations.h"
 #include "shed/internal/hints.h"
@@ -47,6 +54,13 @@ struct StdSync {
   }
   // An address that is this thread's alone.
   static std::uintptr_t Thread() noexcept { return reinterpret_cast<std::uintptr_t>(&stripe_); }
+  // What is waited for lasts some tens of instructions, unless its thread was put to sleep.
+  static void Relax(unsigned tries) noexcept {
+    if (tries < 64) return internal::PauseCpu();
+#if __has_include(<sched.h>)
+    sched_yield();
+#endif
+  }
 
  private:
   // A thread gets the number of an earlier one that ended and had its name, so that threads that

@@ -6,87 +6,109 @@
 
 #include <chrono>
 #include <cstdint>
-#include <limits>
+
+#include "shed/sync.h"
 
 namespace shed::internal {
 namespace {
 
+using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr DemeritDecay kDecay{.per_second = 0.5, .longest = seconds(60)};
-static_assert(kDecay.After(10, seconds(0)) == 10);
-static_assert(kDecay.After(10, seconds(4)) == 8);
-static_assert(kDecay.After(10, seconds(20)) == 0 && kDecay.After(10, seconds(21)) == 0);
-static_assert(kDecay.After(100, seconds(60) - Duration(1)) > 70);
-static_assert(kDecay.After(100, seconds(60)) == 0 && kDecay.After(100, Duration::max()) == 0);
-
-constexpr Fingerprint Id(std::uint64_t n) { return {.low = n, .high = n}; }
+constexpr Fingerprint Id(std::uint64_t n) { return {.low = n << 40 | n, .high = n}; }
 constexpr TimePoint At(Duration d) { return TimePoint(d); }
 
-CallerTable Make(std::uint32_t max_callers) { return {max_callers, seconds(5), kDecay}; }
+// A Sync that counts how often a mutex is taken.
+struct Counting : NoSync {
+  static inline int locks = 0;
+  struct SHED_CAPABILITY("mutex") Mutex {
+    void lock() SHED_ACQUIRE() { ++locks; }
+    void unlock() SHED_RELEASE() {}
+    bool try_lock() SHED_TRY_ACQUIRE(true) { return true; }
+  };
+};
 
-TEST(CallerTable, GivesEachOfMaxCallersAPlaceAndTheRestOne) {
-  CallerTable table = Make(3);
-  table.AdvanceTo(At(seconds(0)));
-  const std::uint32_t a = table.Ask(Id(1)), b = table.Ask(Id(2)), c = table.Ask(Id(3));
-  EXPECT_TRUE(a != b && b != c && a != c);
-  EXPECT_NE(c, table.overflow());
-  EXPECT_EQ(table.Ask(Id(4)), table.overflow());
-  EXPECT_EQ(table.Ask(Id(5)), table.overflow());
-  EXPECT_EQ(table.Ask(Id(1)), a);
-  EXPECT_EQ(table.counts().tracked, 3u);
-  EXPECT_EQ(table.counts().active, 4u);
-}
+template <class Sync>
+struct Table : CallerTable<Sync> {
+  explicit Table(std::uint32_t max_callers)
+      : CallerTable<Sync>(100, max_callers, seconds(5),
+                          {.per_second = 0.5, .longest = seconds(60)}) {}
+  CallerCounts CountsOf(Duration now) const { return this->CountsAt(At(now)); }
+};
 
-// A caller with a demerit keeps its place after the window, one without does not; and not for ever.
-TEST(CallerTable, KeepsWhoHasADemeritForTheLongestPenalty) {
-  CallerTable table = Make(2);
-  table.AdvanceTo(At(seconds(0)));
-  table.SetDemerit(table.Ask(Id(1)), 20);
-  table.Ask(Id(2));
-  table.AdvanceTo(At(seconds(6)));
-  EXPECT_EQ(table.counts().tracked, 1u);
-  EXPECT_EQ(table.counts().active, 0u);
-  EXPECT_NE(table.Find(Id(1), At(seconds(6))), kNoIndex);
-  EXPECT_EQ(table.Find(Id(2), At(seconds(6))), kNoIndex);
-  // Idle since 5 s, however late that was seen.
-  EXPECT_EQ(table.CountsAt(At(seconds(65) - Duration(1))).tracked, 1u);
-  EXPECT_EQ(table.CountsAt(At(seconds(65))).tracked, 0u);
-  table.AdvanceTo(At(seconds(65)));
-  EXPECT_EQ(table.counts().tracked, 0u);
-}
-
-// Asking again takes it out of the middle of the idle, and to the back of the recent.
-TEST(CallerTable, TakesBackWhoAsksAgain) {
-  CallerTable table = Make(4);
-  for (std::uint64_t n = 1; n <= 3; ++n) {
-    table.AdvanceTo(At(seconds(n)));
-    table.SetDemerit(table.Ask(Id(n)), 20);
+// The mutex is for who comes and who goes: a caller that asks all the time takes it twice a window,
+// whoever else does.
+TEST(CallerTable, TakesTheMutexAFewTimesPerCallerAndWindow) {
+  Table<Counting> table(1000);
+  constexpr int kCallers = 100, kMillis = 50'000;
+  Counting::locks = 0;
+  for (int ms = 0; ms < kMillis; ++ms) {
+    auto caller = table.Ask(Id(static_cast<std::uint64_t>(ms % kCallers)), At(milliseconds(ms)));
+    ASSERT_TRUE(caller.TryTake(1));
+    const std::uint32_t index = caller.index(), generation = caller.generation();
+    caller.Unlock();
+    table.Release(index, generation, 1);
   }
-  table.AdvanceTo(At(seconds(20)));
-  EXPECT_EQ(table.counts().active, 0u);
-  EXPECT_EQ(table.counts().tracked, 3u);
-  const std::uint32_t two = table.Ask(Id(2));
-  EXPECT_EQ(table.DemeritAt(two, At(seconds(20))), 11);  // 18 s at 0.5.
-  EXPECT_EQ(table.counts().active, 1u);
-  EXPECT_EQ(table.CountsAt(At(seconds(66))).tracked, 2u);  // 1 is gone; 2 was clean at 42 s.
-  EXPECT_EQ(table.CountsAt(At(seconds(68))).tracked, 1u);
+  EXPECT_GE(Counting::locks, kCallers);
+  EXPECT_LE(Counting::locks, kCallers * 3 * kMillis / 5000);
+  EXPECT_EQ(table.CountsOf(milliseconds(kMillis)).active, static_cast<std::uint32_t>(kCallers));
 }
 
 TEST(CallerTable, ReleasesNoMoreThanIsHeld) {
-  CallerTable table = Make(1);
-  table.AdvanceTo(At(seconds(0)));
-  const std::uint32_t a = table.Ask(Id(1));
-  const std::uint32_t generation = table[a].generation;
-  table.Take(a, 3);
-  EXPECT_EQ(table.Release(a, generation + 1, 3), 0u);
-  EXPECT_EQ(table.Release(a, generation, 2), 2u);
-  EXPECT_EQ(table.Release(a, generation, 2), 1u);
-  EXPECT_EQ(table.Release(a, generation, 2), 0u);
+  Table<StdSync> table(1);
+  auto caller = table.Ask(Id(1), At(seconds(0)));
+  const std::uint32_t a = caller.index(), generation = caller.generation();
+  ASSERT_TRUE(caller.TryTake(3));
+  caller.Unlock();
+  table.Release(a, generation + 1, 3);
+  EXPECT_EQ(table.in_use(), 3u);
+  table.Release(a, generation, 2);
+  EXPECT_EQ(table.in_use(), 1u);
+  table.Release(a, generation, 2);
+  EXPECT_EQ(table.in_use(), 0u);
+  table.Release(a, generation, 2);
+  EXPECT_EQ(table.in_use(), 0u);
   table.AdvanceTo(At(seconds(100)));
-  EXPECT_EQ(table.counts().active, 0u);
-  EXPECT_EQ(table.Release(a, generation, 2), 0u);
-  EXPECT_EQ(table.counts().active, 0u);
+  EXPECT_EQ(table.CountsOf(seconds(100)).active, 0u);
+  table.Release(a, generation, 2);
+  EXPECT_EQ(table.in_use(), 0u);
+  EXPECT_EQ(table.CountsOf(seconds(100)).active, 0u);
+}
+
+// Where its window has ended meanwhile, the last unit that a caller gives back makes it idle.
+TEST(CallerTable, ForgetsWhoReleasesAfterItsWindow) {
+  Table<StdSync> table(2);
+  auto caller = table.Ask(Id(1), At(seconds(0)));
+  const std::uint32_t a = caller.index(), generation = caller.generation();
+  ASSERT_TRUE(caller.TryTake(2));
+  caller.Unlock();
+  table.AdvanceTo(At(seconds(50)));
+  table.Release(a, generation, 1);
+  EXPECT_EQ(table.CountsOf(seconds(50)).active, 1u);
+  table.Release(a, generation, 1);
+  EXPECT_EQ(table.CountsOf(seconds(50)).active, 0u);
+  EXPECT_EQ(table.CountsOf(seconds(50)).tracked, 0u);
+}
+
+// A ticket speaks for its caller as long as that holds anything: in time, late, and too late.
+TEST(CallerTable, AsksAgainForWhoHoldsUnitsOnly) {
+  Table<StdSync> table(1);
+  std::uint32_t a = 0, generation = 0;
+  {
+    auto caller = table.Ask(Id(1), At(seconds(0)));
+    a = caller.index();
+    generation = caller.generation();
+  }
+  EXPECT_FALSE(table.AskAgain(a, generation, At(seconds(1))));  // It holds none.
+  ASSERT_TRUE(table.Ask(Id(1), At(seconds(1))).TryTake(1));
+  EXPECT_FALSE(table.AskAgain(a, generation + 1, At(seconds(1))));
+  EXPECT_TRUE(table.AskAgain(a, generation, At(seconds(1))));
+  EXPECT_EQ(table.AskAgain(a, generation, At(seconds(50))).now(), At(seconds(50)));  // Long after.
+  table.Release(a, generation, 1);
+  EXPECT_EQ(table.CountsOf(seconds(55)).active, 1u);  // For it asked at 50 s.
+  EXPECT_EQ(table.CountsOf(seconds(55) + Duration(1)).active, 0u);
+  table.AdvanceTo(At(seconds(56)));
+  EXPECT_FALSE(table.AskAgain(a, generation, At(seconds(56))));
 }
 
 }  // namespace

@@ -2,10 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
 namespace shed::internal {
 namespace {
@@ -42,6 +46,24 @@ TEST(FingerprintOf, IsSipHash13) {
   EXPECT_EQ(Hex(FingerprintOf(Text(1), kKey)), "fc6f370460d3eda85e0573cc2b2ff063");
   EXPECT_EQ(Hex(FingerprintOf(Text(8), kKey)), "aa12fee1d5e3dab4724f16ab35f9c799");
   EXPECT_EQ(Hex(FingerprintOf(Text(15), kKey)), "c17e5505b2bd526c2921cdec1e7e0109");
+}
+
+// What a compiler reckons byte by byte, a running program does with loads that overlap: the same
+// for every rest that a text of one, two and many words can have.
+constexpr std::size_t kLongest = 41;
+constexpr char kLetters[] = "abcdefghijklmnopqrstuvwxyz\xff\x80\x7f ABCDEFGHIJKL";
+static_assert(sizeof(kLetters) > kLongest);
+template <std::size_t... kSizes>
+constexpr std::array<Fingerprint, sizeof...(kSizes)> Compiled(std::index_sequence<kSizes...>) {
+  return {FingerprintOf(std::string_view(kLetters, kSizes), kKey)...};
+}
+
+TEST(FingerprintOf, IsTheSameWhenCompiledAndWhenRun) {
+  constexpr auto kCompiled = Compiled(std::make_index_sequence<kLongest + 1>());
+  for (std::size_t size = 0; size <= kLongest; ++size) {
+    const std::vector<char> exact(kLetters, kLetters + size);  // Whose ends a sanitizer guards.
+    EXPECT_EQ(FingerprintOf({exact.data(), size}, kKey), kCompiled[size]) << size;
+  }
 }
 
 // A view without a pointer is the empty text; and all of it can be done while compiling.

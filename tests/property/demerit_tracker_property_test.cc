@@ -9,6 +9,7 @@
 #include <limits>
 #include <random>
 #include <string>
+#include <type_traits>
 
 #include "property/demerit_twin.h"
 #include "shed/demerit_tracker.h"
@@ -17,6 +18,14 @@ namespace shed {
 namespace {
 
 constexpr Duration kCentury = std::chrono::hours(24) * 36525;
+
+// One thread that plays many: each call takes the next number, as calls of different threads do.
+struct ManyStripes : StdSync {
+  static unsigned Stripe() noexcept {
+    static thread_local unsigned next = 0;
+    return next++;
+  }
+};
 
 // What is done to a tracker, and how the time goes.
 struct Plan {
@@ -53,6 +62,7 @@ std::int64_t Step(const Plan& plan, std::mt19937_64& random) {
   }
 }
 
+template <class Sync>
 class Trial {
  public:
   Trial(const Plan& plan, std::uint64_t seed) : plan_(plan), random_(seed), twin_(plan.options) {
@@ -86,8 +96,9 @@ class Trial {
 
  private:
   static TimePoint At(std::int64_t ns) { return TimePoint(Duration(ns)); }
-  // Mostly the clock, now and then older.
+  // Mostly the clock, now and then older. (Threads hold an older time against their own alone.)
   TimePoint SomeNow() {
+    if (std::is_same_v<Sync, ManyStripes>) return At(clock_);
     const std::uint64_t r = random_() % 64;
     if (r == 0) return At(SaturatingAdd(clock_, -kCentury.count()));
     if (r < 4) return At(clock_ - static_cast<std::int64_t>(random_() % 10'000'000'000));
@@ -154,7 +165,7 @@ class Trial {
 
   const Plan plan_;
   std::mt19937_64 random_;
-  DemeritTwin twin_;
+  BasicDemeritTwin<Sync> twin_;
   std::int64_t clock_ = 0;
 };
 
@@ -183,18 +194,26 @@ const Plan kPlans[] = {
     {.options = {.budget = 8, .demerit_per_denial = 2.5, .hog_threshold = 0.25}, .callers = 6},
     {.options = {.budget = 30, .demerit_per_denial = 0.37, .decay_per_second = 1.7}, .callers = 4},
     {.options = {.budget = 1'000'000'000, .max_callers = 4}, .callers = 6},
+    // Where threads keep units, by the ones and by the hundred.
+    {.options = {.budget = 33}, .callers = 12, .most_held = 30},
+    {.options = {.budget = 4000}, .callers = 30, .most_held = 300},
     {.options = {.budget = 8, .window = Duration(1), .max_penalty = Duration(1)}, .still = 80},
 };
 
-TEST(DemeritTrackerProperty, AgreesWithAPlainScanOfAllCallers) {
+template <class Sync>
+class DemeritTrackerProperty : public testing::Test {};
+using Syncs = testing::Types<StdSync, NoSync, ManyStripes>;
+TYPED_TEST_SUITE(DemeritTrackerProperty, Syncs);
+
+TYPED_TEST(DemeritTrackerProperty, AgreesWithAPlainScanOfAllCallers) {
   std::uint64_t operations = 0, admitted = 0, share = 0, budget = 0, hinted = 0, hogs = 0;
   for (std::size_t p = 0; p < std::size(kPlans); ++p) {
     for (std::uint64_t seed = 1; seed <= 5; ++seed) {
       SCOPED_TRACE(::testing::Message() << "plan " << p << ", seed " << seed);
       constexpr int kSteps = 14'000;
-      Trial trial(kPlans[p], seed);
+      Trial<TypeParam> trial(kPlans[p], seed);
       trial.Steps(kSteps);
-      if (HasFatalFailure()) return;
+      if (this->HasFatalFailure()) return;
       trial.EndAll();
       operations += kSteps;
       admitted += trial.admitted;
@@ -211,7 +230,7 @@ TEST(DemeritTrackerProperty, AgreesWithAPlainScanOfAllCallers) {
   EXPECT_GE(budget, 50'000u);
   EXPECT_GE(hinted, 10'000u);
   EXPECT_GE(hogs, 1000u);
-  RecordProperty("admitted", std::to_string(admitted));
+  this->RecordProperty("admitted", std::to_string(admitted));
 }
 
 }  // namespace

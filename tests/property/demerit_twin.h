@@ -17,11 +17,12 @@
 namespace shed {
 
 // Compares all that can be read of a tracker at `at`, and of the caller `name`.
-inline void CompareDemerit(Differences& differences, const DemeritTracker& tracker,
-                           const DemeritOracle& known, const std::string& name, TimePoint at) {
+template <class Sync>
+void CompareDemerit(Differences& differences, const BasicDemeritTracker<Sync>& tracker,
+                    const DemeritOracle& known, const std::string& name, TimePoint at) {
   DemeritOracle oracle = known;
   oracle.Move(at.time_since_epoch().count());
-  const DemeritTracker::Snapshot s = tracker.Read(at);
+  const typename BasicDemeritTracker<Sync>::Snapshot s = tracker.Read(at);
   differences.Same("in_use", s.in_use, oracle.InUse());
   differences.True("in_use <= budget", s.in_use <= oracle.Budget());
   differences.Same("overflow_in_use", s.overflow_in_use, oracle.shared().held);
@@ -30,7 +31,7 @@ inline void CompareDemerit(Differences& differences, const DemeritTracker& track
   differences.Same("contended", s.contended, oracle.Contended());
   differences.Same("hogs_total", s.hogs_total, oracle.hogs());
 
-  const DemeritTracker::CallerState got = tracker.ReadCaller(name, at);
+  const typename BasicDemeritTracker<Sync>::CallerState got = tracker.ReadCaller(name, at);
   const DemeritOracle::Caller want = oracle.Look(name);
   const bool counted = (want.shared || oracle.IsKnown(name)) && oracle.IsActive(want);
   const DemeritOracle::Limits limits = oracle.LimitsOf(want, counted ? 0 : 1);
@@ -60,9 +61,10 @@ inline void CompareDemerit(Differences& differences, const Verdict& got, const V
                    *got.retry_after() <= *want.retry_after() + Duration(2));
 }
 
-class DemeritTwin {
+template <class Sync>
+class BasicDemeritTwin {
  public:
-  explicit DemeritTwin(const DemeritTrackerOptions& options)
+  explicit BasicDemeritTwin(const DemeritTrackerOptions& options)
       : tracker_(options), oracle_(options) {}
 
   Verdict Ask(const std::string& name, std::uint64_t cost, TimePoint now) {
@@ -114,7 +116,7 @@ class DemeritTwin {
     std::string name;
     bool in_shared = false;
     std::uint64_t cost = 0;
-    DemeritTracker::Ticket ticket{};
+    typename BasicDemeritTracker<Sync>::Ticket ticket{};
   };
   Held Take(std::size_t i) {
     std::swap(held_[i], held_.back());
@@ -123,11 +125,13 @@ class DemeritTwin {
     return call;
   }
 
-  DemeritTracker tracker_;
+  BasicDemeritTracker<Sync> tracker_;
   DemeritOracle oracle_;
   Differences differences_;
   std::vector<Held> held_;
 };
+
+using DemeritTwin = BasicDemeritTwin<StdSync>;
 
 }  // namespace shed
 

@@ -1,227 +1,275 @@
 // The callers that a demerit tracker knows: who holds what, who is active, and when each may be
 // forgotten. Bounded memory, taken when the table is made; O(1) amortised per call.
 //
-// Algorithm: entries stand in one of two lists, each in the order in which its entries expire:
-// those that asked within `window`, by the time they last asked, and those that are no longer
-// active but keep a demerit, by the time they fell idle. Time never goes back, so a list stays in
-// order if entries are added behind, and only its front can have expired.
+// State: half a cache line for each caller (caller_slots.h), the units that they hold between them
+// (unit_pool.h), a clock for each thread, and a ledger of who comes and goes (caller_ledger.h).
 //
-// Not thread-safe: the tracker holds its mutex.
+// Locking: an ordinary call locks its caller's entry for as long as the caller is judged, and
+// besides writes only what is its thread's own. The ledger's mutex is taken when something has
+// expired, or the entry is not as an ordinary call finds it: a few times per caller and window. It
+// comes before an entry's lock, never after it. demerit_tracker.h says what is exact.
 #ifndef SHED_INTERNAL_CALLER_TABLE_H_
 #define SHED_INTERNAL_CALLER_TABLE_H_
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <utility>
 
+#include "shed/internal/annotations.h"
+#include "shed/internal/caller_ledger.h"
+#include "shed/internal/caller_slots.h"
 #include "shed/internal/fingerprint.h"
-#include "shed/internal/fingerprint_index.h"
+#include "shed/internal/hints.h"
 #include "shed/internal/index_list.h"
+#include "shed/internal/latest_refusals.h"
+#include "shed/internal/unit_pool.h"
+#include "shed/sync.h"
 #include "shed/time.h"
 
 namespace shed::internal {
 
-// How demerit goes: evenly, and outright `longest` after the last refusal.
-struct DemeritDecay {
-  double per_second = 0;
-  Duration longest{0};
-
-  // The demerit that is left `elapsed` after a refusal that left it at `demerit`.
-  constexpr double After(double demerit, Duration elapsed) const noexcept {
-    if (elapsed >= longest) return 0;
-    return std::max(0.0, demerit - per_second * (static_cast<double>(elapsed.count()) * 1e-9));
-  }
-};
-
+template <class Sync>
 class CallerTable {
+  using Slots = CallerSlots<Sync>;
+  using Held = typename Slots::Held;
+
  public:
-  enum class Where : std::uint8_t {
-    kNowhere,  // Free; or asked longer ago than the window, and holds units.
-    kRecent,   // Asked within the window.
-    kIdle,     // Not active, and kept for its demerit.
-  };
-  // One cache line. The links stand apart: who moves to the back of a list touches those of its
-  // neighbours, and eight bytes of each are more likely to be near than the whole of them.
-  struct alignas(64) Entry {
-    Fingerprint id;
-    double demerit = 0;      // As the last refusal left it.
-    TimePoint refused_at{};  // The last refusal.
-    TimePoint seen_at{};     // The last time it asked.
-    TimePoint idle_since{};  // If kIdle: when it ceased to be active.
-    std::uint32_t held = 0;  // Units.
-    std::uint32_t generation = 0;
-    Where where = Where::kNowhere;
-  };
-  static_assert(sizeof(Entry) + sizeof(IndexLinks) + FingerprintIndex::kMaxBytesEach <= 128,
-                "a caller costs 128 bytes at most");
+  // A caller that asks, locked for as long as this lives; or nobody.
+  class Caller {
+   public:
+    Caller() noexcept = default;
+    Caller(CallerTable& table, Held&& held, TimePoint now) noexcept
+        : table_(&table), held_(std::move(held)), now_(now) {}
+    void Unlock() noexcept { held_.Unlock(); }
 
-  struct Counts {
-    std::uint32_t active = 0;   // Callers that hold units or asked within the window.
-    std::uint32_t tracked = 0;  // Callers with an entry of their own.
-  };
+    explicit operator bool() const noexcept { return static_cast<bool>(held_); }
+    TimePoint now() const noexcept { return now_; }
+    std::uint32_t index() const noexcept { return held_.index(); }
+    std::uint32_t generation() const noexcept { return held_.generation(); }
+    std::uint32_t held() const noexcept { return held_->held; }
+    std::uint64_t id() const noexcept { return held_->low.load(std::memory_order_relaxed); }
+    double demerit() const noexcept { return held_.DemeritAt(now_, table_->terms_.decay); }
+    void SetDemerit(double demerit) noexcept { held_.SetDemerit(demerit, now_); }
 
-  CallerTable(std::uint32_t max_callers, Duration window, const DemeritDecay& decay)
-      : window_(window),
-        decay_(decay),
-        overflow_(max_callers),
-        entries_(std::make_unique<Entry[]>(std::size_t{max_callers} + 1)),
-        links_(std::make_unique<IndexLinks[]>(std::size_t{max_callers} + 1)),
-        ids_(max_callers) {
-    for (std::uint32_t i = 0; i + 1 < max_callers; ++i) links_[i].next = i + 1;
-  }
-
-  // The entry that callers without one share. It is always there, behind all others.
-  std::uint32_t overflow() const noexcept { return overflow_; }
-  TimePoint now() const noexcept { return now_; }
-  const Entry& operator[](std::uint32_t i) const noexcept { return entries_[i]; }
-
-  // Returns the entry of `id`; kNoIndex if it has none, or will have none any more at `at`.
-  std::uint32_t Find(const Fingerprint& id, TimePoint at) const noexcept {
-    const std::uint32_t i =
-        ids_.Find(id, [this](std::uint32_t k) -> const Fingerprint& { return entries_[k].id; });
-    return i == kNoIndex || IsForgotten(entries_[i], at) ? kNoIndex : i;
-  }
-  double DemeritAt(std::uint32_t i, TimePoint at) const noexcept {
-    return decay_.After(entries_[i].demerit, Elapsed(entries_[i].refused_at, at));
-  }
-  bool IsActiveAt(std::uint32_t i, TimePoint at) const noexcept {
-    return IsActive(entries_[i], at);
-  }
-  // The last instant of the window is part of it.
-  bool InWindow(TimePoint event, TimePoint at) const noexcept {
-    return Elapsed(event, at) <= window_;
-  }
-  Counts counts() const noexcept { return counts_; }
-
-  // The counts as AdvanceTo(at) would leave them.
-  Counts CountsAt(TimePoint at) const noexcept {
-    Counts counts = counts_;
-    for (std::uint32_t i = recent_.front(); i != kNoIndex; i = links_[i].next) {
-      const Entry& e = entries_[i];
-      if (InWindow(e.seen_at, at)) break;
-      if (e.held > 0) continue;
-      --counts.active;
-      if (i != overflow_ && IsForgotten(e, at)) --counts.tracked;
+    // Takes `units` for the caller, if as many are free.
+    bool TryTake(std::uint32_t units) noexcept {
+      if (!table_->units_.TryTake(Sync::Stripe(), units)) return false;
+      held_->held += units;
+      return true;
     }
-    for (std::uint32_t i = idle_.front(); i != kNoIndex; i = links_[i].next) {
-      if (!IsForgotten(entries_[i], at)) break;
-      --counts.tracked;
+    // Gives back at most `units`; returns how many that were.
+    std::uint32_t Give(std::uint32_t units) noexcept { return table_->Give(held_, units); }
+
+   private:
+    CallerTable* table_ = nullptr;
+    Held held_;
+    TimePoint now_{};
+  };
+
+  // One caller, as its next call will find it.
+  struct State {
+    bool tracked = false;
+    bool overflow = false;  // Not tracked, and there is no room.
+    bool active = false;
+    std::uint32_t index = kNoIndex;
+    std::uint32_t held = 0;
+    double demerit = 0;
+  };
+
+  CallerTable(std::uint32_t units, std::uint32_t max_callers, Duration window,
+              const DemeritDecay& decay)
+      : terms_{.window = window, .decay = decay, .max_callers = max_callers},
+        slots_(max_callers),
+        units_(units),
+        ledger_(terms_, slots_) {}
+
+  std::uint32_t active() const noexcept { return page_.active.load(std::memory_order_relaxed); }
+  std::uint32_t in_use() const noexcept { return units_.in_use(); }
+  LatestRefusals<Sync>& refusals() noexcept { return refusals_; }
+  const LatestRefusals<Sync>& refusals() const noexcept { return refusals_; }
+
+  // A caller asks at `now`. Returns its entry, a new one, or the overflow if there is no room.
+  Caller Ask(const Fingerprint& id, TimePoint now) noexcept {
+    const TimePoint at = MoveTo(now);
+    if (!IsDue(at)) [[likely]] {
+      Held held = slots_.Find(id);
+      if (held && terms_.MayStay(*held, at)) [[likely]] {
+        held->at = std::max(held->at, at);
+        return Caller(*this, std::move(held), at);
+      }
     }
-    return counts;
+    const Asked asked = AskSlowly(id, at);
+    return Caller(*this, Held(slots_, asked.index, asked.generation), asked.now);
   }
 
-  // Moves time on, never back, and lets go what has expired by then.
+  // The same for the caller of an entry. Returns nobody if it is another's by now, or holds none.
+  Caller AskAgain(std::uint32_t i, std::uint32_t generation, TimePoint now) noexcept {
+    const TimePoint at = MoveTo(now);
+    if (!IsDue(at)) [[likely]] {
+      Held held = slots_.Hold(i);
+      if (held.generation() != generation || held->held == 0) return {};
+      if (terms_.MayStay(*held, at)) [[likely]] {
+        held->at = std::max(held->at, at);
+        return Caller(*this, std::move(held), at);
+      }
+    }
+    const LedgerLock lock(*this);
+    ledger_.AdvanceTo(at);
+    Held held = slots_.Hold(i);
+    if (held.generation() != generation || held->held == 0) return {};
+    ledger_.AskAgain(held);
+    return Caller(*this, std::move(held), ledger_.now());
+  }
+
+  // Gives back what the entry holds, at most `units`, if it is still of that generation.
+  void Release(std::uint32_t i, std::uint32_t generation, std::uint32_t units) noexcept {
+    {
+      Held held = slots_.Hold(i);
+      if (held.generation() != generation) return;
+      if (held->is != CallerIs::kHolding || held->held > units) [[likely]] {
+        Give(held, units);
+        return;
+      }
+    }
+    const LedgerLock lock(*this);
+    ledger_.AdvanceTo(Later(ledger_.now()));
+    Held held = slots_.Hold(i);
+    if (held.generation() != generation || Give(held, units) == 0) return;
+    if (held->is == CallerIs::kHolding && held->held == 0) ledger_.ReleasedAll(held);
+  }
+
+  // Moves time on to `now`, never back, and lets go what has expired by then.
   void AdvanceTo(TimePoint now) noexcept {
-    now_ = std::max(now_, now);
-    for (std::uint32_t i = recent_.front(); i != kNoIndex; i = recent_.front()) {
-      Entry& e = entries_[i];
-      if (InWindow(e.seen_at, now_)) break;
-      recent_.Remove(links_.get(), i);
-      e.where = Where::kNowhere;
-      if (e.held == 0) BecomeIdle(i, After(e.seen_at, window_));
+    const TimePoint at = MoveTo(now);
+    if (!IsDue(at)) return;
+    const LedgerLock lock(*this);
+    ledger_.AdvanceTo(at);
+  }
+
+  // The latest of `now` and what calls brought.
+  TimePoint Later(TimePoint now) const noexcept {
+    for (const Clock& clock : clocks_) now = std::max(now, clock.Read());
+    return now;
+  }
+  // As a call at `now` would find them. Costs O(1), and a step for each caller that expired since
+  // the last call or whose place in the queue comes up; changes nothing.
+  CallerCounts CountsAt(TimePoint now) const noexcept {
+    const MutexLock lock(mutex_);
+    return ledger_.CountsAt(std::max(Later(now), ledger_.now()));
+  }
+  State StateAt(const Fingerprint& id, TimePoint now, CallerCounts& counts) const noexcept {
+    const MutexLock lock(mutex_);
+    const TimePoint at = std::max(Later(now), ledger_.now());
+    counts = ledger_.CountsAt(at);
+    if (const Held held = slots_.Find(id); held && !terms_.IsForgotten(held, at)) {
+      return StateOf(held, at);
     }
-    for (std::uint32_t i = idle_.front(); i != kNoIndex; i = idle_.front()) {
-      if (!IsForgotten(entries_[i], now_)) break;
-      idle_.Remove(links_.get(), i);
-      Forget(i);
-    }
+    if (counts.tracked < terms_.max_callers) return {};
+    State state = StateOf(slots_.Hold(slots_.last()), at);
+    state.tracked = false;
+    state.overflow = true;
+    return state;
   }
-
-  // A caller asks now. Returns its entry, a new one, or the overflow if there is no room.
-  std::uint32_t Ask(const Fingerprint& id) noexcept {
-    std::uint32_t i = Find(id, now_);
-    if (i == kNoIndex) i = free_ == kNoIndex ? overflow_ : Track(id);
-    MarkSeen(i);
-    return i;
-  }
-
-  // The caller asks now: it is active, and the last of all to expire.
-  void MarkSeen(std::uint32_t i) noexcept {
-    Entry& e = entries_[i];
-    if (e.where == Where::kRecent) {
-      recent_.Remove(links_.get(), i);
-    } else {
-      if (e.where == Where::kIdle) idle_.Remove(links_.get(), i);
-      if (e.held == 0) ++counts_.active;
-    }
-    e.where = Where::kRecent;
-    e.seen_at = now_;
-    recent_.PushBack(links_.get(), i);
-  }
-
-  // Requires that the caller has just asked.
-  void Take(std::uint32_t i, std::uint32_t units) noexcept { entries_[i].held += units; }
-  void SetDemerit(std::uint32_t i, double demerit) noexcept {
-    entries_[i].demerit = demerit;
-    entries_[i].refused_at = now_;
-  }
-
-  // Gives back what is held, at most `units`, if the entry is still of that generation. Returns how
-  // many units that was.
-  std::uint32_t Release(std::uint32_t i, std::uint32_t generation, std::uint32_t units) noexcept {
-    Entry& e = entries_[i];
-    if (e.generation != generation) return 0;
-    units = std::min(units, e.held);
-    e.held -= units;
-    // All whose window ended before now went idle before: the list stays in order.
-    if (units > 0 && e.held == 0 && e.where == Where::kNowhere) BecomeIdle(i, now_);
-    return units;
-  }
+  std::uint32_t OverflowHeld() const noexcept { return slots_.Hold(slots_.last())->held; }
 
  private:
-  bool IsActive(const Entry& e, TimePoint at) const noexcept {
-    return e.held > 0 || (e.where == Where::kRecent && InWindow(e.seen_at, at));
+  // The latest time that calls of some threads brought.
+  struct alignas(64) Clock {
+    typename Sync::template Atomic<std::int64_t> now{TimePoint::min().time_since_epoch().count()};
+
+    TimePoint Read() const noexcept {
+      return TimePoint(Duration(now.load(std::memory_order_relaxed)));
+    }
+  };
+  static constexpr unsigned kClocks = 8;
+
+  // What every call reads of the ledger: when it must be asked next, if no caller comes before, and
+  // how many are active.
+  struct alignas(64) Page {
+    typename Sync::template Atomic<std::int64_t> next_due{
+        TimePoint::max().time_since_epoch().count()};
+    typename Sync::template Atomic<std::uint32_t> active{0};
+  };
+
+  // Holds the ledger's mutex, and tells in the end what became of it.
+  class SHED_SCOPED_CAPABILITY LedgerLock {
+   public:
+    explicit LedgerLock(CallerTable& table) SHED_ACQUIRE(table.mutex_) : table_(table) {
+      table_.mutex_.lock();
+    }
+    ~LedgerLock() SHED_RELEASE() {
+      Update(table_.page_.active, table_.ledger_.counts().active);
+      Update(table_.page_.next_due, table_.ledger_.NextDue().time_since_epoch().count());
+      table_.mutex_.unlock();
+    }
+    LedgerLock(const LedgerLock&) = delete;
+    LedgerLock& operator=(const LedgerLock&) = delete;
+
+   private:
+    // Leaves the line alone if nothing changes: all read it.
+    template <class T>
+    static void Update(typename Sync::template Atomic<T>& word, T value) noexcept {
+      if (word.load(std::memory_order_relaxed) != value) {
+        word.store(value, std::memory_order_relaxed);
+      }
+    }
+
+    CallerTable& table_;
+  };
+
+  // Returns the latest of `now` and what calls of this thread brought, which it then is. A plain
+  // store: where threads share a clock, another's may be lost.
+  TimePoint MoveTo(TimePoint now) noexcept {
+    Clock& clock = clocks_[Sync::Stripe() % kClocks];
+    const TimePoint latest = clock.Read();
+    if (now <= latest) return latest;
+    clock.now.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+    return now;
   }
-  // Whether an entry in use will have been given up by `at`: at once where no demerit was left
-  // when it fell idle, else after the longest time that one can last.
-  bool IsForgotten(const Entry& e, TimePoint at) const noexcept {
-    if (IsActive(e, at)) return false;
-    const TimePoint since = e.where == Where::kIdle ? e.idle_since : After(e.seen_at, window_);
-    return decay_.After(e.demerit, Elapsed(e.refused_at, since)) <= 0 ||
-           Elapsed(since, at) >= decay_.longest;
+  bool IsDue(TimePoint at) const noexcept {
+    return at.time_since_epoch().count() >= page_.next_due.load(std::memory_order_relaxed);
   }
 
-  // Requires that the entry is in no list and holds nothing.
-  void BecomeIdle(std::uint32_t i, TimePoint since) noexcept {
-    --counts_.active;
-    if (i == overflow_) return;  // Its demerit goes where it stands.
-    if (DemeritAt(i, since) <= 0) return Forget(i);
-    entries_[i].idle_since = since;
-    entries_[i].where = Where::kIdle;
-    idle_.PushBack(links_.get(), i);
+  std::uint32_t Give(Held& held, std::uint32_t units) noexcept {
+    units = std::min(units, held->held);
+    held->held -= units;
+    if (units > 0) units_.Give(Sync::Stripe(), units);
+    return units;
+  }
+  // Returned in registers: a Caller returned from here would have to live in memory in all calls.
+  struct Asked {
+    std::uint32_t index;
+    std::uint32_t generation;
+    TimePoint now;
+  };
+  SHED_APART Asked AskSlowly(Fingerprint id, TimePoint at) noexcept {
+    const LedgerLock lock(*this);
+    ledger_.AdvanceTo(at);
+    Held held = ledger_.Ask(id);
+    held.LetGo();
+    return {held.index(), held.generation(), ledger_.now()};
+  }
+  State StateOf(const Held& held, TimePoint at) const noexcept {
+    return {.tracked = true,
+            .active = terms_.IsActive(*held, at),
+            .index = held.index(),
+            .held = held->held,
+            .demerit = held.DemeritAt(at, terms_.decay)};
   }
 
-  std::uint32_t Track(const Fingerprint& id) noexcept {
-    const std::uint32_t i = free_;
-    free_ = links_[i].next;
-    entries_[i].id = id;
-    ids_.Insert(id, i);
-    ++counts_.tracked;
-    return i;
-  }
-  void Forget(std::uint32_t i) noexcept {
-    Entry& e = entries_[i];
-    ids_.Erase(e.id, i);
-    const std::uint32_t generation = e.generation + 1;
-    e = Entry{};
-    e.generation = generation;
-    links_[i].next = free_;
-    free_ = i;
-    --counts_.tracked;
-  }
+  const CallerTerms terms_;
+  Slots slots_;
 
-  const Duration window_;
-  const DemeritDecay decay_;
-  const std::uint32_t overflow_;
-  std::unique_ptr<Entry[]> entries_;
-  std::unique_ptr<IndexLinks[]> links_;  // Of each entry, in its list or among the free ones.
-  FingerprintIndex ids_;
-  IndexList recent_;  // By seen_at.
-  IndexList idle_;    // By idle_since.
-  std::uint32_t free_ = 0;
-  Counts counts_;
-  TimePoint now_ = TimePoint::min();
+  std::array<Clock, kClocks> clocks_;
+  UnitPool<Sync> units_;
+  alignas(64) LatestRefusals<Sync> refusals_;
+  Page page_;
+
+  alignas(64) mutable typename Sync::Mutex mutex_;
+  CallerLedger<Sync> ledger_ SHED_GUARDED_BY(mutex_);
 };
 
 }  // namespace shed::internal

@@ -11,4 +11,28 @@
 // place.
 #define SHED_INLINE __attribute__((always_inline)) inline
 
+namespace shed::internal {
+
+// Asks for the cache line at `p`, which is going to be written: as the only one that has it. A read
+// would fetch it as one of several, and the write then ask for it again.
+inline void PrefetchForWrite([[maybe_unused]] const void* p) noexcept {
+#if defined(__x86_64__)
+  // Where a CPU lacks it, it does nothing; the compiler's own gives a read unless told of the CPU.
+  __asm__ volatile("prefetchw (%0)" : : "r"(p));
+#else
+  __builtin_prefetch(p, 1);
+#endif
+}
+
+// Tells the CPU that this is a loop which waits for another thread.
+inline void PauseCpu() noexcept {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
+}  // namespace shed::internal
+
 #endif  // SHED_INTERNAL_HINTS_H_

@@ -1,5 +1,5 @@
-// A doubly linked list of places in an array: taking one out of the middle is O(1), and nothing is
-// ever allocated.
+// Doubly linked rings of places in an array: putting one in and taking one out of the middle are
+// O(1), and nothing is ever allocated.
 #ifndef SHED_INTERNAL_INDEX_LIST_H_
 #define SHED_INTERNAL_INDEX_LIST_H_
 
@@ -14,30 +14,38 @@ struct IndexLinks {
   std::uint32_t next = kNoIndex;
 };
 
-// Its entries are places in an array of links, each in one list at most.
+// A list is a ring through a head, which is a place that stands for no entry. So an entry can be
+// taken out by who does not know in which list it is.
 class IndexList {
  public:
-  // The first entry, or kNoIndex.
-  std::uint32_t front() const noexcept { return front_; }
-
-  void PushBack(IndexLinks* links, std::uint32_t i) noexcept {
-    links[i].prev = back_;
-    links[i].next = kNoIndex;
-    (back_ == kNoIndex ? front_ : links[back_].next) = i;
-    back_ = i;
+  static void MakeEmpty(IndexLinks* links, std::uint32_t head) noexcept {
+    links[head] = {.prev = head, .next = head};
   }
-
-  // Requires that `i` is in this list.
-  void Remove(IndexLinks* links, std::uint32_t i) noexcept {
-    const std::uint32_t prev = links[i].prev;
-    const std::uint32_t next = links[i].next;
-    (prev == kNoIndex ? front_ : links[prev].next) = next;
-    (next == kNoIndex ? back_ : links[next].prev) = prev;
+  static bool IsEmpty(const IndexLinks* links, std::uint32_t head) noexcept {
+    return links[head].next == head;
   }
-
- private:
-  std::uint32_t front_ = kNoIndex;
-  std::uint32_t back_ = kNoIndex;
+  static void PushBack(IndexLinks* links, std::uint32_t head, std::uint32_t i) noexcept {
+    const std::uint32_t last = links[head].prev;
+    links[i] = {.prev = last, .next = head};
+    links[last].next = i;
+    links[head].prev = i;
+  }
+  // Requires that `i` is in a list.
+  static void Remove(IndexLinks* links, std::uint32_t i) noexcept {
+    links[links[i].prev].next = links[i].next;
+    links[links[i].next].prev = links[i].prev;
+  }
+  // Appends all that is in the list of `from` to that of `to`, and leaves the former empty.
+  static void Move(IndexLinks* links, std::uint32_t from, std::uint32_t to) noexcept {
+    if (IsEmpty(links, from)) return;
+    const std::uint32_t first = links[from].next;
+    const std::uint32_t last = links[from].prev;
+    links[first].prev = links[to].prev;
+    links[links[to].prev].next = first;
+    links[last].next = to;
+    links[to].prev = last;
+    MakeEmpty(links, from);
+  }
 };
 
 }  // namespace shed::internal

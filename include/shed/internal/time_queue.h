@@ -1,0 +1,190 @@
+// Entries by the time at which each must be looked at, in O(1) amortised, exact to the nanosecond,
+// for any number of entries and without a sort.
+//
+// Algorithm: a calendar. The span that is kept is cut into units of 2^shift ns, at most 254 of
+// them, each with a list in a ring of 256. What lies in the unit where the frontier stands is told
+// apart more finely, by the highest digit (of 6 bits) in which it differs from the frontier, as in
+// a radix heap; the last digit is the nanosecond itself. When the frontier reaches a list, its
+// entries are handed out if they are due, or put in anew, at least a digit lower: once per digit at
+// most, whatever the number of entries. A time may have been put off since its entry was put in:
+// the owner says so when the entry comes up. So who puts a time off need not touch the queue.
+//
+// Source: R. K. Ahuja et al., "Faster algorithms for the shortest path problem", 1990 (radix heap);
+// G. Varghese, T. Lauck, "Hashed and hierarchical timing wheels", 1987.
+//
+// Not thread-safe.
+#ifndef SHED_INTERNAL_TIME_QUEUE_H_
+#define SHED_INTERNAL_TIME_QUEUE_H_
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+#include "shed/internal/index_list.h"
+#include "shed/time.h"
+
+namespace shed::internal {
+
+// A point in time as an unsigned number, in the same order.
+constexpr std::uint64_t TimeKey(TimePoint at) noexcept {
+  return static_cast<std::uint64_t>(at.time_since_epoch().count()) ^ (std::uint64_t{1} << 63);
+}
+constexpr TimePoint TimeOfKey(std::uint64_t key) noexcept {
+  return TimePoint(Duration(static_cast<std::int64_t>(key ^ (std::uint64_t{1} << 63))));
+}
+
+class TimeQueue {
+ public:
+  static constexpr std::uint64_t kNever = ~std::uint64_t{0};
+
+  // For keys up to `span` after the frontier. Uses HeadCount(span) of the owner's links from
+  // `first_head` on.
+  TimeQueue(Duration span, IndexLinks* links, std::uint32_t first_head) noexcept
+      : shift_(UnitBits(span)), heads_(first_head), spare_(first_head + HeadCount(span) - 1) {
+    for (std::uint32_t head = heads_; head <= spare_; ++head) IndexList::MakeEmpty(links, head);
+  }
+  static constexpr std::uint32_t HeadCount(Duration span) noexcept {
+    return kRing + Levels(UnitBits(span)) * kDigits + 1;
+  }
+
+  // A unit of the calendar is 2^UnitBits(span) ns.
+  static constexpr unsigned UnitBits(Duration span) noexcept {
+    unsigned shift = 0;
+    while (span.count() >> shift > kRing - 2) ++shift;
+    return shift;
+  }
+  // A time as a key: the last of all times counts as the one before it.
+  static constexpr std::uint64_t Key(std::uint64_t time) noexcept {
+    return std::min(time, kNever - 1);
+  }
+
+  // All that was due before it was handed out.
+  std::uint64_t frontier() const noexcept { return frontier_; }
+
+  // Requires that `i` is in no list, and that frontier() <= key <= frontier() + span.
+  void Insert(IndexLinks* links, std::uint32_t i, std::uint64_t key) noexcept {
+    std::uint32_t bucket = 0;
+    if (key >> shift_ != frontier_ >> shift_) {
+      bucket = static_cast<std::uint32_t>(key >> shift_) % kRing;
+    } else {
+      // The highest bit in which they differ; the lowest if they do not.
+      const auto highest = static_cast<unsigned>(63 - std::countl_zero((key ^ frontier_) | 1));
+      const unsigned level = highest / kDigitBits;
+      bucket = kRing + level * kDigits + Digit(key, level);
+    }
+    used_[bucket / 64] |= std::uint64_t{1} << bucket % 64;
+    IndexList::PushBack(links, heads_ + bucket, i);
+  }
+  // Requires that `i` is in this queue.
+  static void Remove(IndexLinks* links, std::uint32_t i) noexcept { IndexList::Remove(links, i); }
+
+  // A time that no key of an entry lies before; kNever if there is none.
+  std::uint64_t Earliest(const IndexLinks* links) noexcept {
+    const std::uint64_t unit = frontier_ >> shift_;
+    for (unsigned level = 0; level < Levels(shift_); ++level) {
+      std::uint64_t& used = used_[kRing / 64 + level];
+      for (; used != 0; used &= used - 1) {
+        const auto digit = static_cast<std::uint32_t>(std::countr_zero(used));
+        if (IndexList::IsEmpty(links, heads_ + kRing + level * kDigits + digit)) continue;
+        const unsigned low = level * kDigitBits;
+        return ((frontier_ >> low & ~std::uint64_t{kDigits - 1}) | digit) << low;
+      }
+    }
+    for (std::uint64_t step = 1; step < kRing;) {
+      const auto bucket = static_cast<std::uint32_t>(unit + step) % kRing;
+      const std::uint64_t used = used_[bucket / 64] >> bucket % 64;
+      if (used == 0) {
+        step += 64 - bucket % 64;
+        continue;
+      }
+      step += static_cast<unsigned>(std::countr_zero(used));
+      if (step >= kRing) break;
+      const auto found = static_cast<std::uint32_t>(unit + step) % kRing;
+      if (!IndexList::IsEmpty(links, heads_ + found)) return (unit + step) << shift_;
+      used_[found / 64] &= ~(std::uint64_t{1} << found % 64);
+    }
+    return kNever;
+  }
+
+  // Moves the frontier on to `to`, never back, and calls `look(i)` for each entry whose key may lie
+  // before it. It returns kNever for one that is to leave the queue, else the key that it now has,
+  // from `to` to `to` + span.
+  template <class Look>
+  void AdvanceTo(IndexLinks* links, std::uint64_t to, const Look& look) noexcept {
+    if (to <= frontier_) return;
+    ForEachBucketBefore(to, [&](std::uint32_t bucket) {
+      IndexList::Move(links, heads_ + bucket, spare_);
+      used_[bucket / 64] &= ~(std::uint64_t{1} << bucket % 64);
+    });
+    frontier_ = to;
+    while (!IndexList::IsEmpty(links, spare_)) {
+      const std::uint32_t i = links[spare_].next;
+      IndexList::Remove(links, i);
+      const std::uint64_t key = look(i);
+      if (key != kNever) Insert(links, i, key);
+    }
+  }
+
+  // Calls `look(i)` for each entry that AdvanceTo(to) would look at, and changes nothing.
+  template <class Look>
+  void ForEachBefore(const IndexLinks* links, std::uint64_t to, const Look& look) const noexcept {
+    if (to <= frontier_) return;
+    ForEachBucketBefore(to, [&](std::uint32_t bucket) {
+      const std::uint32_t head = heads_ + bucket;
+      for (std::uint32_t i = links[head].next; i != head; i = links[i].next) look(i);
+    });
+  }
+
+ private:
+  static constexpr unsigned kDigitBits = 6;
+  static constexpr std::uint32_t kDigits = 1u << kDigitBits;
+  static constexpr std::uint32_t kRing = 256;
+  static constexpr unsigned kMaxLevels = 10;
+
+  // How many digits the part of a key below a unit has.
+  static constexpr unsigned Levels(unsigned shift) noexcept {
+    return std::max(1u, (shift + kDigitBits - 1) / kDigitBits);
+  }
+
+  static constexpr std::uint32_t Digit(std::uint64_t key, unsigned level) noexcept {
+    return static_cast<std::uint32_t>(key >> level * kDigitBits) % kDigits;
+  }
+
+  // Each list that is used and in which a key before `to` may be: all that begin at or before it,
+  // so that those that stay lie ahead of it as they lie ahead of the frontier now.
+  template <class Visit>
+  void ForEachBucketBefore(std::uint64_t to, const Visit& visit) const noexcept {
+    const auto each = [&](std::uint32_t word, std::uint64_t used) {
+      for (; used != 0; used &= used - 1) {
+        visit(word * 64 + static_cast<std::uint32_t>(std::countr_zero(used)));
+      }
+    };
+    for (unsigned level = 0; level < Levels(shift_); ++level) {
+      const std::uint64_t used = used_[kRing / 64 + level];
+      if (used == 0) continue;
+      const unsigned above = std::min((level + 1) * kDigitBits, shift_);
+      const bool beyond = (to ^ frontier_) >> above != 0;
+      const std::uint64_t upto = beyond ? kNever : kNever >> (63 - Digit(to, level));
+      each(kRing / 64 + level, used & upto);
+    }
+    const std::uint64_t unit = frontier_ >> shift_;
+    const std::uint64_t units = std::min<std::uint64_t>((to >> shift_) - unit, kRing);
+    for (std::uint64_t step = 0; step < units;) {
+      const auto bucket = static_cast<std::uint32_t>(unit + 1 + step) % kRing;
+      const auto count = std::min<std::uint64_t>(64 - bucket % 64, units - step);
+      const std::uint64_t mask = kNever >> (64 - count) << bucket % 64;
+      each(bucket / 64, used_[bucket / 64] & mask);
+      step += count;
+    }
+  }
+
+  const unsigned shift_;
+  const std::uint32_t heads_;
+  const std::uint32_t spare_;  // The head of a list for use inside AdvanceTo.
+  std::uint64_t frontier_ = 0;
+  std::uint64_t used_[kRing / 64 + kMaxLevels] = {};  // A bit for each list: it may hold entries.
+};
+
+}  // namespace shed::internal
+
+#endif  // SHED_INTERNAL_TIME_QUEUE_H_

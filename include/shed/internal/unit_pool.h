@@ -1,0 +1,142 @@
+// Units that many threads take and give back, never more than there are: to the unit, and without a
+// word that every call must write.
+//
+// Algorithm: units that are free lie in a pool, or with the stripe that gave them back last, which
+// takes them again without asking anybody: at most `keep_` there, a quarter of all in the stripes
+// together. Who finds too few in its stripe and in the pool gathers what the stripes have into the
+// pool, and from then on units go there alone, so that a refusal is told by one word, with
+// certainty: what it needs is not there. When half of the units are free again, stripes may keep
+// some again. Too few units to go round always lie in the pool.
+//
+// Locking: compare-exchange. Who needs units while another gathers them waits for it, a few hundred
+// nanoseconds. A stripe that keeps units while they are being gathered sees that afterwards (both
+// sides write first, then read, in one order for all), and brings them to the pool itself. So a
+// refusal is one that some order of the calls gives.
+#ifndef SHED_INTERNAL_UNIT_POOL_H_
+#define SHED_INTERNAL_UNIT_POOL_H_
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+#include "shed/internal/hints.h"
+#include "shed/internal/spin_lock.h"
+
+namespace shed::internal {
+
+template <class Sync>
+class UnitPool {
+ public:
+  static constexpr unsigned kStripes = 8;
+
+  // `units` is at most 2^31 - 1.
+  explicit UnitPool(std::uint32_t units) noexcept
+      : units_(units),
+        keep_(units / (4 * kStripes)),
+        pool_(units),
+        mode_(keep_ > 0 ? kSpread : kGathered) {}
+
+  // Takes `units`, at least 1. Returns false, and takes none, if fewer are free.
+  bool TryTake(unsigned stripe, std::uint32_t units) noexcept {
+    if (TakeFrom(stripes_[stripe % kStripes].units, units)) [[likely]]
+      return true;
+    return TryTakeSlowly(stripe, units);
+  }
+
+  // Gives back `units` that were taken.
+  void Give(unsigned stripe, std::uint32_t units) noexcept {
+    if (units > keep_ || ModeOf(mode_.load(std::memory_order_relaxed)) != kSpread) {
+      return GiveToPool(units);
+    }
+    // Sequentially consistent, both: see Gather. (A release, besides, as in GiveToPool.)
+    auto& kept = stripes_[stripe % kStripes].units;
+    if (kept.fetch_add(units) + units > keep_ || ModeOf(mode_.load()) != kSpread) [[unlikely]] {
+      GiveToPool(kept.exchange(0, std::memory_order_acq_rel));
+    }
+  }
+
+  // Units taken; beside other calls, as many as a single one may have read them.
+  std::uint32_t in_use() const noexcept {
+    std::uint64_t free = pool_.load(std::memory_order_relaxed);
+    for (const Stripe& stripe : stripes_) free += stripe.units.load(std::memory_order_relaxed);
+    return units_ - static_cast<std::uint32_t>(std::min<std::uint64_t>(free, units_));
+  }
+
+ private:
+  using Word = typename Sync::template Atomic<std::uint32_t>;
+  struct alignas(64) Stripe {
+    Word units{0};
+  };
+
+  // The mode, and above it how often it changed.
+  static constexpr std::uint32_t kGathered = 0;   // All free units are in the pool.
+  static constexpr std::uint32_t kSpread = 1;     // Stripes may keep some.
+  static constexpr std::uint32_t kGathering = 2;  // One thread brings them to the pool.
+  static constexpr std::uint32_t kStep = 4;
+  static constexpr std::uint32_t ModeOf(std::uint32_t word) noexcept { return word % kStep; }
+  static constexpr std::uint32_t Next(std::uint32_t word, std::uint32_t mode) noexcept {
+    return word - ModeOf(word) + kStep + mode;
+  }
+
+  static bool TakeFrom(Word& word, std::uint32_t units) noexcept {
+    // Acquire: what another did before it gave them back comes before what is done with them; and
+    // the mode that is read next is not older than what was found too little.
+    std::uint32_t free = word.load(std::memory_order_acquire);
+    while (free >= units) {
+      if (word.compare_exchange_weak(free, free - units, std::memory_order_acquire,
+                                     std::memory_order_acquire)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  SHED_APART bool TryTakeSlowly(unsigned stripe, std::uint32_t units) noexcept {
+    for (unsigned tries = 0;; ++tries) {
+      const std::uint32_t mode = mode_.load(std::memory_order_acquire);
+      if (TakeFrom(stripes_[stripe % kStripes].units, units) || TakeFrom(pool_, units)) return true;
+      switch (ModeOf(mode)) {
+        case kGathered:
+          // If it was the same all the time, the pool was all there was.
+          if (mode_.load(std::memory_order_acquire) == mode) return false;
+          break;
+        case kSpread:
+          Gather(mode);
+          break;
+        default:
+          Relax<Sync>(tries);
+      }
+    }
+  }
+
+  SHED_SELDOM void Gather(std::uint32_t mode) noexcept {
+    // Sequentially consistent, as are the exchanges: a stripe that keeps units either does so
+    // before its exchange here, or sees this and takes them to the pool.
+    if (!mode_.compare_exchange_strong(mode, Next(mode, kGathering))) return;
+    std::uint32_t found = 0;
+    for (Stripe& stripe : stripes_) found += stripe.units.exchange(0);
+    pool_.fetch_add(found, std::memory_order_release);
+    mode_.store(Next(mode, kGathered), std::memory_order_release);
+  }
+
+  SHED_APART void GiveToPool(std::uint32_t units) noexcept {
+    // Release: see TakeFrom.
+    const std::uint32_t free = pool_.fetch_add(units, std::memory_order_release) + units;
+    if (keep_ == 0 || free < units_ / 2) return;
+    std::uint32_t mode = mode_.load(std::memory_order_relaxed);
+    if (ModeOf(mode) == kGathered) {
+      mode_.compare_exchange_strong(mode, Next(mode, kSpread), std::memory_order_relaxed);
+    }
+  }
+
+  const std::uint32_t units_;
+  const std::uint32_t keep_;  // What a stripe keeps at most.
+  Stripe stripes_[kStripes];
+  alignas(64) Word pool_;
+  // Read by every call, and written only when what is free runs out or comes back.
+  alignas(64) Word mode_;
+};
+
+}  // namespace shed::internal
+
+#endif  // SHED_INTERNAL_UNIT_POOL_H_
