@@ -19,6 +19,7 @@
 #include "shed/gradient_limiter.h"
 #include "shed/knee_limiter.h"
 #include "shed/named.h"
+#include "shed/queue_delay_limiter.h"
 #include "shed/rate_limiter.h"
 #include "shed/retry_budget.h"
 #include "shed/retry_throttle.h"
@@ -258,6 +259,19 @@ struct KneeTraits : ConformanceTraits<KneeLimiter> {
   static std::uint64_t InFlight(const KneeLimiter::Snapshot& s) { return s.in_flight; }
 };
 
+// The suite's calls have waited nowhere; what one has waited is what the policy is for.
+struct QueueDelayTraits : ConformanceTraits<QueueDelayLimiter> {
+  static std::vector<QueueDelayLimiterOptions> Bad() {
+    return {
+        {.target = 0s},        {.target = -1s},           {.target = kForever},
+        {.interval = 0s},      {.interval = 5ms},         {.interval = kForever},
+        {.min_service = -1ns}, {.min_service = kForever}, {.law = static_cast<QueueDelayLaw>(7)}};
+  }
+};
+struct ControlLawTraits : QueueDelayTraits {
+  static QueueDelayLimiterOptions Free() { return {.law = QueueDelayLaw::kControl}; }
+};
+
 // The suite's calls are no retries, which always pass.
 struct RetryBudgetTraits : ConformanceTraits<RetryBudget> {
   static std::vector<RetryBudgetOptions> Bad() {
@@ -329,10 +343,11 @@ struct Open {
 
 }  // namespace
 
-using Policies = ::testing::Types<RateTraits, NamedTraits, ConcurrencyTraits, BreakerTraits,
-                                  CountingBreakerTraits, AdmissionTraits, DemeritTraits,
-                                  CrowdedDemeritTraits, GradientTraits, ProbingGradientTraits,
-                                  KneeTraits, RetryBudgetTraits, RetryThrottleTraits>;
+using Policies =
+    ::testing::Types<RateTraits, NamedTraits, ConcurrencyTraits, BreakerTraits,
+                     CountingBreakerTraits, AdmissionTraits, DemeritTraits, CrowdedDemeritTraits,
+                     GradientTraits, ProbingGradientTraits, KneeTraits, RetryBudgetTraits,
+                     RetryThrottleTraits, QueueDelayTraits, ControlLawTraits>;
 INSTANTIATE_TYPED_TEST_SUITE_P(Shed, PolicyConformance, Policies);
 using UserPolicies = ::testing::Types<SlotCapTraits, ConformanceTraits<Open>>;
 INSTANTIATE_TYPED_TEST_SUITE_P(User, PolicyConformance, UserPolicies);

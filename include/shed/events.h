@@ -21,6 +21,8 @@ enum class EventKind : std::uint8_t {
   kLimitChanged,     // An adaptive limit moved; `before` and `after` in calls.
   kBaselineChanged,  // What an adaptive limit holds for healthy moved; `before`, `after` in ns.
   kCallerBecameHog,  // `before` and `after` are its demerit.
+  kQueueStands,      // Calls wait for too long, all of them.
+  kQueueMoves,       // No longer.
 };
 
 // Which rule fired.
@@ -42,6 +44,7 @@ enum class Cause : std::uint8_t {
   kGrowth,            // There was room, and calls to fill it.
   kStuckAtMinimum,    // `count` windows at the lowest limit.
   kDemerit,           // `value` is the demerit; `threshold`.
+  kQueueDelay,        // `value` ns is the least wait, or the latest; `threshold` ns.
 };
 
 struct Event {
