@@ -34,7 +34,7 @@ class Ends : public Scenario {
  public:
   Ends(const AdmissionControllerOptions& options, Calls calls)
       : Scenario(static_cast<int>(calls.size())), controller_(options), calls_(std::move(calls)) {
-    Do({}, 0);  // The window has begun.
+    Do(Call{}, tally_[0]);  // The window has begun.
   }
 
   void Run(int thread) override {
@@ -94,7 +94,14 @@ constexpr AdmissionControllerOptions kOptions{.window = 10ms, .max_rejection = 1
 
 TEST(AdmissionControllerSchedule, TwoThreads) {
   ExpectFineInEveryOrder(
-      ExploreAll<Ends>({}, kOptions, Calls{{{.outcome = Outcome::kFailure}}, {{.cancel = true}}}));
+      ExploreAll<Ends>({}, kOptions,
+                       Calls{{{.outcome = Outcome::kFailure}, {.outcome = Outcome::kOverload}},
+                             {{.cancel = true}, {}}}));
+}
+
+TEST(AdmissionControllerSchedule, ThreeThreads) {
+  ExpectFineInEveryOrder(ExploreAll<Ends>(
+      {}, kOptions, Calls{{{.outcome = Outcome::kFailure}}, {{.cancel = true}}, {{}}}));
 }
 
 TEST(AdmissionControllerSchedule, ThreeThreadsAtRandom) {
