@@ -19,6 +19,7 @@
 #include "shed/gradient_limiter.h"
 #include "shed/knee_limiter.h"
 #include "shed/named.h"
+#include "shed/pressure_limiter.h"
 #include "shed/queue_delay_limiter.h"
 #include "shed/rate_limiter.h"
 #include "shed/retry_budget.h"
@@ -259,6 +260,19 @@ struct KneeTraits : ConformanceTraits<KneeLimiter> {
   static std::uint64_t InFlight(const KneeLimiter::Snapshot& s) { return s.in_flight; }
 };
 
+// Nobody sets a reading: nothing is refused.
+struct PressureTraits : ConformanceTraits<PressureLimiter> {
+  static std::vector<PressureLimiterOptions> Bad() {
+    return {
+        {.low = kNan},       {.low = -kInfinity},     {.high = kNan},
+        {.high = kInfinity}, {.high = 0.7},           {.valid_for = 0s},
+        {.valid_for = -1ns}, {.valid_for = kForever}, {.sheddable = static_cast<Criticality>(9)}};
+  }
+  static auto State(const PressureLimiter::Snapshot& s) {
+    return std::tuple(s.reading, s.valid, s.refused);
+  }
+};
+
 // The suite's calls have waited nowhere; what one has waited is what the policy is for.
 struct QueueDelayTraits : ConformanceTraits<QueueDelayLimiter> {
   static std::vector<QueueDelayLimiterOptions> Bad() {
@@ -347,7 +361,7 @@ using Policies =
     ::testing::Types<RateTraits, NamedTraits, ConcurrencyTraits, BreakerTraits,
                      CountingBreakerTraits, AdmissionTraits, DemeritTraits, CrowdedDemeritTraits,
                      GradientTraits, ProbingGradientTraits, KneeTraits, RetryBudgetTraits,
-                     RetryThrottleTraits, QueueDelayTraits, ControlLawTraits>;
+                     RetryThrottleTraits, QueueDelayTraits, ControlLawTraits, PressureTraits>;
 INSTANTIATE_TYPED_TEST_SUITE_P(Shed, PolicyConformance, Policies);
 using UserPolicies = ::testing::Types<SlotCapTraits, ConformanceTraits<Open>>;
 INSTANTIATE_TYPED_TEST_SUITE_P(User, PolicyConformance, UserPolicies);

@@ -23,6 +23,8 @@ enum class EventKind : std::uint8_t {
   kCallerBecameHog,  // `before` and `after` are its demerit.
   kQueueStands,      // Calls wait for too long, all of them.
   kQueueMoves,       // No longer.
+  kPressureRose,     // Calls are refused by the service's reading; `before`, `after` are shares
+  kPressureFell,     // of the least critical class. No longer.
 };
 
 // Which rule fired.
@@ -44,6 +46,7 @@ enum class Cause : std::uint8_t {
   kGrowth,            // There was room, and calls to fill it.
   kStuckAtMinimum,    // `count` windows at the lowest limit.
   kDemerit,           // `value` is the demerit; `threshold`.
+  kPressure,          // `value` is the reading; `threshold` what it must stay below.
   kQueueDelay,        // `value` ns is the least wait, or the latest; `threshold` ns.
 };
 

@@ -19,6 +19,7 @@
 #include "shed/named.h"                 // IWYU pragma: export
 #include "shed/outcome.h"               // IWYU pragma: export
 #include "shed/policy.h"                // IWYU pragma: export
+#include "shed/pressure_limiter.h"      // IWYU pragma: export
 #include "shed/queue_delay_limiter.h"   // IWYU pragma: export
 #include "shed/rate_limiter.h"          // IWYU pragma: export
 #include "shed/request.h"               // IWYU pragma: export
