@@ -24,6 +24,8 @@
 #include "shed/rate_limiter.h"
 #include "shed/retry_budget.h"
 #include "shed/retry_throttle.h"
+#include "shed/shadow.h"
+#include "shed/switch.h"
 
 namespace shed {
 namespace {
@@ -306,6 +308,19 @@ struct RetryThrottleTraits : ConformanceTraits<RetryThrottle> {
   }
 };
 
+// On, a switch is what it switches.
+struct SwitchTraits : ConcurrencyTraits {
+  using Policy = Switch<ConcurrencyLimiter>;
+  static auto State(const Policy::Snapshot& s) { return ConcurrencyTraits::State(s.policy); }
+  static std::uint64_t InFlight(const Policy::Snapshot& s) { return s.policy.in_flight; }
+};
+struct ShadowTraits : ConcurrencyTraits {
+  using Policy = Shadow<ConcurrencyLimiter>;
+  static constexpr RefusesWhen kRefuses = RefusesWhen::kNever;
+  static auto State(const Policy::Snapshot& s) { return ConcurrencyTraits::State(s.policy); }
+  static std::uint64_t InFlight(const Policy::Snapshot& s) { return s.policy.in_flight; }
+};
+
 // A user's policy with a ticket, which says nothing of its state: caps the retries that run.
 struct RetryCapOptions {
   int limit = 100;
@@ -361,7 +376,8 @@ using Policies =
     ::testing::Types<RateTraits, NamedTraits, ConcurrencyTraits, BreakerTraits,
                      CountingBreakerTraits, AdmissionTraits, DemeritTraits, CrowdedDemeritTraits,
                      GradientTraits, ProbingGradientTraits, KneeTraits, RetryBudgetTraits,
-                     RetryThrottleTraits, QueueDelayTraits, ControlLawTraits, PressureTraits>;
+                     RetryThrottleTraits, QueueDelayTraits, ControlLawTraits, PressureTraits,
+                     SwitchTraits, ShadowTraits>;
 INSTANTIATE_TYPED_TEST_SUITE_P(Shed, PolicyConformance, Policies);
 using UserPolicies = ::testing::Types<SlotCapTraits, ConformanceTraits<Open>>;
 INSTANTIATE_TYPED_TEST_SUITE_P(User, PolicyConformance, UserPolicies);

@@ -25,8 +25,10 @@
 #include "shed/request.h"               // IWYU pragma: export
 #include "shed/retry_budget.h"          // IWYU pragma: export
 #include "shed/retry_throttle.h"        // IWYU pragma: export
+#include "shed/shadow.h"                // IWYU pragma: export
 #include "shed/solo.h"                  // IWYU pragma: export
 #include "shed/status.h"                // IWYU pragma: export
+#include "shed/switch.h"                // IWYU pragma: export
 #include "shed/sync.h"                  // IWYU pragma: export
 #include "shed/time.h"                  // IWYU pragma: export
 #include "shed/tsc_clock.h"             // IWYU pragma: export
