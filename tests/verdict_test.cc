@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <optional>
 #include <set>
 #include <string_view>
 
@@ -72,6 +77,45 @@ TEST(Reason, NamesDifferAndAreLabels) {
     EXPECT_TRUE(names.insert(name).second) << name;
     EXPECT_FALSE(name.empty()) << i;
     EXPECT_EQ(name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_"), name.npos) << name;
+  }
+}
+
+// A fleet that was told 200 ms, and comes back after exactly that, comes back as one.
+TEST(Rejection, RetryAfterIsSpreadAndNeverShorter) {
+  using std::chrono::milliseconds;
+  const Rejection rejection(0, "p", Verdict::Refuse(Reason::kRate, milliseconds(200)));
+  EXPECT_EQ(rejection.RetryAfter(0, 1), milliseconds(200));
+  int halves[2] = {};
+  Duration least = Duration::max();
+  Duration most{0};
+  for (std::uint64_t id = 0; id < 10'000; ++id) {
+    const Duration hint = *rejection.RetryAfter(0.5, id);
+    least = std::min(least, hint);
+    most = std::max(most, hint);
+    ++halves[hint < milliseconds(250) ? 0 : 1];
+  }
+  EXPECT_GE(least, milliseconds(200));
+  EXPECT_LT(least, milliseconds(201));
+  EXPECT_LE(most, milliseconds(300));
+  EXPECT_GT(most, milliseconds(299));
+  EXPECT_NEAR(halves[0], halves[1], 400);
+}
+
+TEST(Rejection, RetryAfterAtItsEdges) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const Rejection unknown(0, "p", Verdict::Refuse(Reason::kConcurrency));
+  EXPECT_EQ(unknown.RetryAfter(0.5, 1), std::nullopt);
+  const Rejection at_once(0, "p", Verdict::Refuse(Reason::kRate, Duration(0)));
+  EXPECT_EQ(at_once.RetryAfter(1, 1), Duration(0));
+  const Rejection never(0, "p", Verdict::Refuse(Reason::kRate, Duration::max()));
+  for (std::uint64_t id = 0; id < 100; ++id) {
+    EXPECT_EQ(never.RetryAfter(1, id), Duration::max());
+    const Rejection hour(0, "p", Verdict::Refuse(Reason::kRate, std::chrono::hours(1)));
+    for (const double bad : {-1.0, kNan, -kInfinity}) {
+      EXPECT_EQ(hour.RetryAfter(bad, id), std::chrono::hours(1));
+    }
+    EXPECT_LE(*hour.RetryAfter(kInfinity, id), std::chrono::hours(2));
   }
 }
 

@@ -10,6 +10,7 @@
 #include "shed/clock.h"                 // IWYU pragma: export
 #include "shed/concurrency_limiter.h"   // IWYU pragma: export
 #include "shed/demerit_tracker.h"       // IWYU pragma: export
+#include "shed/event_text.h"            // IWYU pragma: export
 #include "shed/events.h"                // IWYU pragma: export
 #include "shed/gradient_limiter.h"      // IWYU pragma: export
 #include "shed/guard.h"                 // IWYU pragma: export

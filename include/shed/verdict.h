@@ -7,6 +7,7 @@
 #include <optional>
 #include <string_view>
 
+#include "shed/internal/random.h"
 #include "shed/time.h"
 
 namespace shed {
@@ -116,6 +117,20 @@ class Rejection {
   // Zero and unknown differ; see Verdict::Refuse.
   constexpr std::optional<Duration> retry_after() const noexcept { return verdict_.retry_after(); }
   constexpr Scope scope() const noexcept { return verdict_.scope(); }
+
+  // The hint to send, spread so that a fleet of callers that were told the same does not come back
+  // as one: retry_after() and up to `jitter` of it more, never less. `random` is any number that
+  // differs between calls, a request's id or a draw; `jitter` in [0, 1], anything else counts as
+  // the nearer end. Nothing where retry_after() is unknown.
+  constexpr std::optional<Duration> RetryAfter(double jitter, std::uint64_t random) const noexcept {
+    const std::optional<Duration> exact = retry_after();
+    if (!exact || !(jitter > 0)) return exact;
+    const double spread = static_cast<double>(internal::Mix(random) >> 11) * 0x1p-53;
+    const double more = static_cast<double>(exact->count()) * (jitter < 1 ? jitter : 1) * spread;
+    // 2^63 ns and more do not fit.
+    if (more >= 0x1p63) return Duration::max();
+    return Duration(SaturatingAdd(exact->count(), static_cast<std::int64_t>(more)));
+  }
 
  private:
   std::size_t policy_;

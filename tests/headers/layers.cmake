@@ -2,7 +2,7 @@
 # Every rule that a file breaks is named.
 cmake_minimum_required(VERSION 3.25)
 
-set(words time.h clock.h request.h outcome.h verdict.h events.h sync.h tsc_clock.h version.h)
+set(words time.h clock.h request.h outcome.h verdict.h events.h event_text.h sync.h tsc_clock.h version.h)
 set(facade any_guard.h guard.h limiter.h status.h shed.h)
 # Algorithms and enforcement that policies are made of, and policies made of policies.
 set(parts adaptive_limiter.h circuit_breaker_options.h gradient.h gradient_options.h knee.h knee_options.h)
