@@ -13,9 +13,11 @@
 #include <vector>
 
 #include "shed/admission_controller.h"
+#include "shed/aimd.h"
 #include "shed/circuit_breaker.h"
 #include "shed/concurrency_limiter.h"
 #include "shed/demerit_tracker.h"
+#include "shed/gradient2.h"
 #include "shed/gradient_limiter.h"
 #include "shed/knee_limiter.h"
 #include "shed/named.h"
@@ -26,6 +28,7 @@
 #include "shed/retry_throttle.h"
 #include "shed/shadow.h"
 #include "shed/switch.h"
+#include "shed/vegas.h"
 
 namespace shed {
 namespace {
@@ -262,6 +265,22 @@ struct KneeTraits : ConformanceTraits<KneeLimiter> {
   static std::uint64_t InFlight(const KneeLimiter::Snapshot& s) { return s.in_flight; }
 };
 
+// The three that share their windows and guards.
+template <class P>
+struct SampledTraits : ConformanceTraits<P> {
+  using O = typename P::Options;
+  static O Free() { return {.initial_limit = 64}; }
+  static O Tight() { return {.min_limit = 3, .max_limit = 3, .initial_limit = 3}; }
+  static constexpr RefusesWhen kRefuses = RefusesWhen::kHeld;
+  static std::vector<O> Bad() {
+    return {{.min_limit = 0},     {.max_limit = kMost},  {.initial_limit = 1001},
+            {.percentile = kNan}, {.interval = 0s},      {.min_samples = -1},
+            {.backoff = 1},       {.timeout = kForever}, {.usable = {kNan, 1, 1, 1}}};
+  }
+  static auto State(const typename P::Snapshot& s) { return std::tuple(s.limit, s.in_flight); }
+  static std::uint64_t InFlight(const typename P::Snapshot& s) { return s.in_flight; }
+};
+
 // Nobody sets a reading: nothing is refused.
 struct PressureTraits : ConformanceTraits<PressureLimiter> {
   static std::vector<PressureLimiterOptions> Bad() {
@@ -377,7 +396,8 @@ using Policies =
                      CountingBreakerTraits, AdmissionTraits, DemeritTraits, CrowdedDemeritTraits,
                      GradientTraits, ProbingGradientTraits, KneeTraits, RetryBudgetTraits,
                      RetryThrottleTraits, QueueDelayTraits, ControlLawTraits, PressureTraits,
-                     SwitchTraits, ShadowTraits>;
+                     SwitchTraits, ShadowTraits, SampledTraits<AimdLimiter>,
+                     SampledTraits<VegasLimiter>, SampledTraits<Gradient2Limiter>>;
 INSTANTIATE_TYPED_TEST_SUITE_P(Shed, PolicyConformance, Policies);
 using UserPolicies = ::testing::Types<SlotCapTraits, ConformanceTraits<Open>>;
 INSTANTIATE_TYPED_TEST_SUITE_P(User, PolicyConformance, UserPolicies);

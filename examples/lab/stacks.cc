@@ -5,15 +5,18 @@
 #include <memory>
 #include <utility>
 #include "shed/admission_controller.h"
+#include "shed/aimd.h"
 #include "shed/circuit_breaker.h"
 #include "shed/clock.h"
 #include "shed/concurrency_limiter.h"
 #include "shed/demerit_tracker.h"
+#include "shed/gradient2.h"
 #include "shed/gradient_limiter.h"
 #include "shed/knee_limiter.h"
 #include "shed/limiter.h"
 #include "shed/rate_limiter.h"
 #include "shed/sim/sync.h"
+#include "shed/vegas.h"
 
 namespace lab {
 namespace {
@@ -107,6 +110,13 @@ GateFactory GradientEnvoy(const Scenario&, std::uint64_t seed) {
                      .overload_shrink = 0,
                      .seed = seed});
 }
+// An algorithm with all defaults.
+template <class P>
+GateFactory LimitStack(const Scenario&, std::uint64_t) {
+  return [](const ManualClock& clock, std::uint32_t) {
+    return MakeGate<SimLimiter<P>>(LimitOf<P>{}, clock, typename P::Options{});
+  };
+}
 using Admission = shed::BasicAdmissionController<SimSync>;
 GateFactory AdmissionStack(const Scenario&, std::uint64_t seed) {
   return [seed](const ManualClock& clock, std::uint32_t caller) {
@@ -156,6 +166,10 @@ std::vector<Stack> MakeAll() {
       {"knee", "KneeLimiter, all defaults", KneeStack},
       {"gradient", "GradientLimiter, all defaults", GradientStack},
       {"gradient-envoy", "GradientLimiter, set as Envoy's: no app-limited guard", GradientEnvoy},
+      {"aimd", "AimdLimiter, all defaults", LimitStack<shed::BasicAimdLimiter<SimSync>>},
+      {"vegas", "VegasLimiter, all defaults", LimitStack<shed::BasicVegasLimiter<SimSync>>},
+      {"gradient2", "Gradient2Limiter, all defaults",
+       LimitStack<shed::BasicGradient2Limiter<SimSync>>},
       {"admission", "AdmissionController, all defaults", AdmissionStack},
       {"breaker", "CircuitBreaker, all defaults", BreakerStack},
       {"demerit", "DemeritTracker, defaults (noisy-neighbour: budget 40)", DemeritStack},

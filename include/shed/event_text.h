@@ -41,6 +41,7 @@ constexpr std::string_view Name(Cause cause) noexcept {
                                          "growth",
                                          "stuck_at_minimum",
                                          "demerit",
+                                         "latency",
                                          "pressure",
                                          "queue_delay"};
   const auto index = static_cast<std::size_t>(cause);

@@ -46,6 +46,7 @@ enum class Cause : std::uint8_t {
   kGrowth,            // There was room, and calls to fill it.
   kStuckAtMinimum,    // `count` windows at the lowest limit.
   kDemerit,           // `value` is the demerit; `threshold`.
+  kLatency,           // `value` ns is the latency of the window, above what it should be.
   kPressure,          // `value` is the reading; `threshold` what it must stay below.
   kQueueDelay,        // `value` ns is the least wait, or the latest; `threshold` ns.
 };

@@ -5,6 +5,7 @@
 
 #include "shed/adaptive_limiter.h"      // IWYU pragma: export
 #include "shed/admission_controller.h"  // IWYU pragma: export
+#include "shed/aimd.h"                  // IWYU pragma: export
 #include "shed/any_guard.h"             // IWYU pragma: export
 #include "shed/circuit_breaker.h"       // IWYU pragma: export
 #include "shed/clock.h"                 // IWYU pragma: export
@@ -12,6 +13,7 @@
 #include "shed/demerit_tracker.h"       // IWYU pragma: export
 #include "shed/event_text.h"            // IWYU pragma: export
 #include "shed/events.h"                // IWYU pragma: export
+#include "shed/gradient2.h"             // IWYU pragma: export
 #include "shed/gradient_limiter.h"      // IWYU pragma: export
 #include "shed/guard.h"                 // IWYU pragma: export
 #include "shed/knee_limiter.h"          // IWYU pragma: export
@@ -33,6 +35,7 @@
 #include "shed/sync.h"                  // IWYU pragma: export
 #include "shed/time.h"                  // IWYU pragma: export
 #include "shed/tsc_clock.h"             // IWYU pragma: export
+#include "shed/vegas.h"                 // IWYU pragma: export
 #include "shed/verdict.h"               // IWYU pragma: export
 #include "shed/version.h"               // IWYU pragma: export
 

@@ -34,7 +34,8 @@ TEST(Scenarios, HaveTheirNames) {
                           "long-overload-1", "fast", "fast-failures"));
   EXPECT_THAT(Names(Stacks()),
               ElementsAre("none", "rate", "concurrency", "concurrency-bad", "knee", "gradient",
-                          "gradient-envoy", "admission", "breaker", "demerit", "all"));
+                          "gradient-envoy", "aimd", "vegas", "gradient2", "admission", "breaker",
+                          "demerit", "all"));
 }
 
 TEST(Scenarios, AreFoundByName) {
