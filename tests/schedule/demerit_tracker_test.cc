@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "explore.h"
+#include "same_places.h"
 #include "scenario.h"
 #include "scheduled_sync.h"
 #include "shed/events.h"
@@ -36,11 +37,19 @@ using Calls = std::vector<std::vector<Call>>;  // Of each thread, one after the 
 
 class Budget : public Scenario {
  public:
-  Budget(const DemeritTrackerOptions& options, Calls calls)
+  // Each letter of `known` is a caller that has asked before, so that its calls are ordinary ones.
+  Budget(const DemeritTrackerOptions& options, Calls calls, std::string_view known = "")
       : Scenario(static_cast<int>(calls.size())),
         options_(options),
         tracker_(options),
         calls_(std::move(calls)) {
+    places_.Close();
+    for (const char& caller : known) {
+      Tracker::Ticket ticket;
+      Events events;
+      tracker_.Admit({.caller = {&caller, 1}}, TimePoint(0ns), ticket, events);
+      tracker_.Complete(ticket, Outcome::kSuccess);
+    }
     for (const auto& of_thread : calls_) {
       for (const Call& call : of_thread) latest_ = std::max(latest_, call.ends_at);
     }
@@ -97,6 +106,7 @@ class Budget : public Scenario {
 
  private:
   const DemeritTrackerOptions options_;
+  SamePlaces places_;
   Tracker tracker_;
   const Calls calls_;
   Duration latest_{0};
@@ -107,22 +117,37 @@ class Budget : public Scenario {
 constexpr DemeritTrackerOptions kOptions{
     .budget = 2, .window = 10ms, .max_penalty = 1s, .hog_threshold = 1, .max_callers = 2};
 
+// Callers come and go, and a window ends.
 TEST(DemeritTrackerSchedule, TwoThreads) {
   ExpectFineInEveryOrder(ExploreAll<Budget>(
       {}, kOptions,
-      Calls{{{.cost = 2}, {.caller = "b"}, {.caller = "b", .cancel = true}},
-            {{.caller = "b"}, {.cost = 2, .cancel = true}, {.at = 20ms, .ends_at = 40ms}}}));
+      Calls{{{.cost = 2}, {.caller = "b"}}, {{.caller = "b"}, {.cost = 2, .cancel = true}}}));
+  ExpectFineInEveryOrder(
+      ExploreAll<Budget>({.spurious = 0}, kOptions,
+                         Calls{{{.cost = 2}, {.caller = "b"}, {.caller = "b", .cancel = true}},
+                               {{.caller = "b"}, {.cost = 2, .cancel = true}}}));
+  ExpectFineInEveryOrder(
+      ExploreAll<Budget>({.spurious = 0}, kOptions,
+                         Calls{{{.cost = 2}, {.at = 20ms, .ends_at = 40ms}},
+                               {{.caller = "b"}, {.cost = 2, .at = 5ms, .cancel = true}}}));
+}
+
+// Callers that are known already; in the last, they are, or have been, looked at beside their
+// calls.
+TEST(DemeritTrackerSchedule, ThreeThreads) {
+  ExpectFineInEveryOrder(
+      ExploreAll<Budget>({}, kOptions, Calls{{{}}, {{}}, {{.caller = "b", .cost = 2}}}, "ab"));
+  ExpectFineInEveryOrder(ExploreAll<Budget>(
+      {}, kOptions, Calls{{{.cancel = true}}, {{.cost = 2}}, {{.caller = "b", .cancel = true}}},
+      "ab"));
+  ExpectFineInEveryOrder(ExploreAll<Budget>(
+      {.spurious = 0}, kOptions, Calls{{{.cost = 2}}, {{.cancel = true}}, {{.caller = "b"}}}, "a"));
+  ExpectFineInEveryOrder(
+      ExploreAll<Budget>({.spurious = 0}, kOptions,
+                         Calls{{{.at = 30ms}}, {{.ends_at = 40ms}}, {{.caller = "b"}}}, "ab"));
 }
 
 // More callers than there are entries: the third shares the overflow.
-TEST(DemeritTrackerSchedule, ThreeThreads) {
-  ExpectFineInEveryOrder(
-      ExploreAll<Budget>({.spurious = 0}, kOptions,
-                         Calls{{{.caller = "a"}, {.caller = "c"}},
-                               {{.caller = "b", .cost = 2}},
-                               {{.caller = "c", .ends_at = 30ms, .cancel = true}, {.at = 30ms}}}));
-}
-
 TEST(DemeritTrackerSchedule, ThreeThreadsAtRandom) {
   ExpectFine(ExploreRandom<Budget>(
       100'000, 1, kOptions,
@@ -132,6 +157,15 @@ TEST(DemeritTrackerSchedule, ThreeThreadsAtRandom) {
           {{.caller = "c", .cost = 3},
            {.caller = "b", .at = 9ms, .ends_at = 11ms},
            {.at = 15ms}}}));
+}
+
+// Enough units for threads to keep some.
+TEST(DemeritTrackerSchedule, ThreeThreadsThatKeepUnitsAtRandom) {
+  ExpectFine(ExploreRandom<Budget>(
+      100'000, 2, DemeritTrackerOptions{.budget = 40, .window = 10ms, .max_callers = 2},
+      Calls{{{.cost = 1}, {.cost = 20}, {.cost = 1}, {.cost = 30}},
+            {{.caller = "b", .cost = 1}, {.caller = "b", .cost = 20, .cancel = true}, {.cost = 1}},
+            {{.caller = "b", .cost = 1}, {.cost = 39}, {.caller = "b", .cost = 20}}}));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "scheduler.h"
 #include "shed/internal/annotations.h"
+#include "shed/internal/spin_lock.h"
 #include "shed/sync.h"
 
 namespace shed::schedule {
@@ -190,5 +191,24 @@ struct ScheduledSync {
 };
 
 }  // namespace shed::schedule
+
+// A thread that must wait for one is not scheduled meanwhile, as for a mutex; and a check that
+// looks need not.
+template <>
+class SHED_CAPABILITY("mutex") shed::internal::SpinLock<shed::schedule::ScheduledSync> {
+ public:
+  std::uint32_t Lock() noexcept SHED_ACQUIRE() SHED_NO_THREAD_SAFETY_ANALYSIS {
+    mutex_.lock();
+    return number_;
+  }
+  void Unlock(std::uint32_t number) noexcept SHED_RELEASE() SHED_NO_THREAD_SAFETY_ANALYSIS {
+    number_ = number & 0x7fff'ffff;
+    mutex_.unlock();
+  }
+
+ private:
+  shed::schedule::ScheduledSync::Mutex mutex_;
+  std::uint32_t number_ = 0;
+};
 
 #endif  // SHED_TESTS_SCHEDULE_SCHEDULED_SYNC_H_

@@ -68,7 +68,6 @@ class CallerLedger {
   using Held = typename Slots::Held;
   // Beyond a fixed part of some 10 KB.
   static constexpr std::size_t kBytesEach = Slots::kBytesEach + 2 * sizeof(IndexLinks);
-  static_assert(kBytesEach <= 128, "a caller costs 128 bytes at most");
 
   CallerLedger(const CallerTerms& terms, Slots& slots)
       : terms_(terms),

@@ -76,7 +76,6 @@ template <class Sync>
 class CallerSlots {
  public:
   using Entry = CallerEntry<Sync>;
-  static_assert(sizeof(Entry) == 32);
   static constexpr std::size_t kBytesEach = 2 * (sizeof(Entry) + sizeof(CallerFault));
 
   // An entry, locked for as long as this lives; or none. At most one at a time on a thread.

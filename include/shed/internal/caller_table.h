@@ -272,6 +272,10 @@ class CallerTable {
   CallerLedger<Sync> ledger_ SHED_GUARDED_BY(mutex_);
 };
 
+// With threads' own atomics: a Sync that tests interleavings may use larger ones.
+static_assert(sizeof(CallerEntry<StdSync>) == 32);
+static_assert(CallerLedger<StdSync>::kBytesEach <= 128, "a caller costs 128 bytes at most");
+
 }  // namespace shed::internal
 
 #endif  // SHED_INTERNAL_CALLER_TABLE_H_

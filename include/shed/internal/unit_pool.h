@@ -8,10 +8,10 @@
 // certainty: what it needs is not there. When half of the units are free again, stripes may keep
 // some again. Too few units to go round always lie in the pool.
 //
-// Locking: compare-exchange. Who needs units while another gathers them waits for it, a few hundred
-// nanoseconds. A stripe that keeps units while they are being gathered sees that afterwards (both
-// sides write first, then read, in one order for all), and brings them to the pool itself. So a
-// refusal is one that some order of the calls gives.
+// Locking: compare-exchange; to gather, a mutex, which who needs units meanwhile waits for. A
+// stripe that keeps units while they are being gathered sees that afterwards (both sides write
+// first, then read, in one order for all), and brings them to the pool itself. So a refusal is one
+// that some order of the calls gives.
 #ifndef SHED_INTERNAL_UNIT_POOL_H_
 #define SHED_INTERNAL_UNIT_POOL_H_
 
@@ -20,7 +20,7 @@
 #include <cstdint>
 
 #include "shed/internal/hints.h"
-#include "shed/internal/spin_lock.h"
+#include "shed/sync.h"
 
 namespace shed::internal {
 
@@ -45,17 +45,21 @@ class UnitPool {
 
   // Gives back `units` that were taken.
   void Give(unsigned stripe, std::uint32_t units) noexcept {
-    if (units > keep_ || ModeOf(mode_.load(std::memory_order_relaxed)) != kSpread) {
+    Word& kept = stripes_[stripe % kStripes].units;
+    if (kept.load(std::memory_order_relaxed) + std::uint64_t{units} > keep_ ||
+        ModeOf(mode_.load(std::memory_order_relaxed)) != kSpread) {
       return GiveToPool(units);
     }
     // Sequentially consistent, both: see Gather. (A release, besides, as in GiveToPool.)
-    auto& kept = stripes_[stripe % kStripes].units;
-    if (kept.fetch_add(units) + units > keep_ || ModeOf(mode_.load()) != kSpread) [[unlikely]] {
-      GiveToPool(kept.exchange(0, std::memory_order_acq_rel));
+    kept.fetch_add(units);
+    if (ModeOf(mode_.load()) != kSpread) [[unlikely]] {
+      // No more than it gave: what lay there before must not be on its way, or another would be
+      // refused what was free all the time.
+      if (TakeFrom(kept, units)) GiveToPool(units);
     }
   }
 
-  // Units taken; beside other calls, as many as a single one may have read them.
+  // Units taken; beside other calls, off by what these move while they are added up.
   std::uint32_t in_use() const noexcept {
     std::uint64_t free = pool_.load(std::memory_order_relaxed);
     for (const Stripe& stripe : stripes_) free += stripe.units.load(std::memory_order_relaxed);
@@ -92,27 +96,25 @@ class UnitPool {
   }
 
   SHED_APART bool TryTakeSlowly(unsigned stripe, std::uint32_t units) noexcept {
-    for (unsigned tries = 0;; ++tries) {
+    for (;;) {
       const std::uint32_t mode = mode_.load(std::memory_order_acquire);
       if (TakeFrom(stripes_[stripe % kStripes].units, units) || TakeFrom(pool_, units)) return true;
-      switch (ModeOf(mode)) {
-        case kGathered:
-          // If it was the same all the time, the pool was all there was.
-          if (mode_.load(std::memory_order_acquire) == mode) return false;
-          break;
-        case kSpread:
-          Gather(mode);
-          break;
-        default:
-          Relax<Sync>(tries);
+      if (ModeOf(mode) != kGathered) {
+        Gather();
+      } else if (mode_.load(std::memory_order_acquire) == mode) {
+        return false;  // It was the same all the time: the pool was all there was.
       }
     }
   }
 
-  SHED_SELDOM void Gather(std::uint32_t mode) noexcept {
+  SHED_SELDOM void Gather() noexcept {
+    const MutexLock lock(mutex_);
+    std::uint32_t mode = mode_.load(std::memory_order_relaxed);
+    if (ModeOf(mode) != kSpread) return;  // Another has done it.
     // Sequentially consistent, as are the exchanges: a stripe that keeps units either does so
     // before its exchange here, or sees this and takes them to the pool.
-    if (!mode_.compare_exchange_strong(mode, Next(mode, kGathering))) return;
+    mode = Next(mode, kGathering);
+    mode_.store(mode);
     std::uint32_t found = 0;
     for (Stripe& stripe : stripes_) found += stripe.units.exchange(0);
     pool_.fetch_add(found, std::memory_order_release);
@@ -135,6 +137,7 @@ class UnitPool {
   alignas(64) Word pool_;
   // Read by every call, and written only when what is free runs out or comes back.
   alignas(64) Word mode_;
+  alignas(64) typename Sync::Mutex mutex_;
 };
 
 }  // namespace shed::internal
