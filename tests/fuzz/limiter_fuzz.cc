@@ -28,6 +28,7 @@ Sighting by_gate("a call that the gate refuses behind all others");
 Sighting replaced("a guard that another is moved over");
 Sighting hidden("a guard that becomes an AnyGuard");
 Sighting unwound("a guard whose scope an exception leaves");
+Sighting unwound_moved("a guard that has moved, and whose scope an exception leaves");
 Sighting back("a clock that goes back");
 
 StackOptions SomeOptions(Bytes& bytes) {
@@ -215,20 +216,25 @@ class Run {
     Visit(slot, [&](auto& guard) { guard.Charge(static_cast<std::uint64_t>(units)); });
     if (calls_[slot]) model_.Charge(*calls_[slot], units, clock_.Now());
   }
-  // A guard that never moved, and an exception.
+  // A guard whose scope an exception leaves. One that has moved is not known to be that scope's.
   void Unwind() {
     const std::string caller = SomeCaller();
     const Request request = SomeRequest(caller);
+    const bool moves = bytes_.Flag();
     model_.Observe(limiter_);
     std::optional<ModelCall> call;
     try {
-      const auto guard = limiter_.TryAdmit(request);
+      auto guard = limiter_.TryAdmit(request);
       call = model_.Admit(request, clock_.Now(), guard);
+      std::optional<Stack::Guard> moved;
+      if (moves) moved.emplace(std::move(guard));
       throw 0;
     } catch (int) {
     }
-    unwound.SeenIf(call.has_value());
-    if (call) model_.Drop(*call, std::nullopt, clock_.Now(), Outcome::kFailure);
+    unwound.SeenIf(call.has_value() && !moves);
+    unwound_moved.SeenIf(call.has_value() && moves);
+    const Outcome unsaid = moves ? Outcome::kIgnored : Outcome::kFailure;
+    if (call) model_.Drop(*call, std::nullopt, clock_.Now(), unsaid);
   }
 
   void SetGate() {
