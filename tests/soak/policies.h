@@ -17,7 +17,11 @@
 #include "shed/demerit_tracker.h"
 #include "shed/gradient_limiter.h"
 #include "shed/knee_limiter.h"
+#include "shed/pressure_limiter.h"
+#include "shed/queue_delay_limiter.h"
 #include "shed/rate_limiter.h"
+#include "shed/retry_budget.h"
+#include "shed/retry_throttle.h"
 #include "soak/counted.h"
 #include "soak/tally.h"
 
@@ -70,12 +74,18 @@ typename P::Options OptionsFor(Course course) {
             .probe_samples = 10,
             .probe_interval = milliseconds(20),
             .probe_timeout = milliseconds(2)};
-  } else {
-    static_assert(std::derived_from<P, KneeLimiter>);
+  } else if constexpr (std::derived_from<P, KneeLimiter>) {
     return {.max_limit = kMostInFlight,
             .initial_limit = 12,
             .headroom = 4,
             .dip_interval = milliseconds(100)};
+  } else if constexpr (std::derived_from<P, QueueDelayLimiter>) {
+    return {.target = milliseconds(1), .interval = milliseconds(2), .min_service = milliseconds(1)};
+  } else if constexpr (std::derived_from<P, RetryBudget>) {
+    return {.ratio = 0.1, .min_retries = 1};
+  } else {
+    static_assert(std::derived_from<P, RetryThrottle> || std::derived_from<P, PressureLimiter>);
+    return {};
   }
 }
 
@@ -96,6 +106,14 @@ void Meddle(Limiter& limiter, std::mt19937_64& random) {
     EXPECT_EQ(limiter.template Get<P>().SetLimit(limit, limiter.Now()), "");
   } else if constexpr (std::derived_from<P, DemeritTracker>) {
     EXPECT_LE(limiter.template Get<P>().ReadCaller("a", limiter.Now()).held, kBudget);
+  } else if constexpr (std::derived_from<P, PressureLimiter>) {
+    const double reading = static_cast<double>(random() % 1024) / 1024;
+    limiter.template Apply<P>([&](PressureLimiter& pressure, TimePoint now, Events& events) {
+      EXPECT_EQ(pressure.Set(reading, now, events), "");
+    });
+  }
+  if constexpr (CanConfigure<P>) {
+    EXPECT_EQ(limiter.template Get<P>().Configure(OptionsFor<P>(Course::kReal), limiter.Now()), "");
   }
 }
 
@@ -116,7 +134,12 @@ void ExpectInBounds(const typename P::Snapshot& s) {
   } else if constexpr (std::derived_from<P, DemeritTracker>) {
     EXPECT_LE(s.in_use, s.budget);
     EXPECT_LE(s.tracked, 6u);
-  } else {
+  } else if constexpr (std::derived_from<P, RetryBudget>) {
+    EXPECT_LE(s.retries, s.in_flight);
+  } else if constexpr (std::derived_from<P, RetryThrottle>) {
+    EXPECT_GE(s.tokens, 0);
+    EXPECT_LE(s.tokens, s.max_tokens);
+  } else if constexpr (requires { s.limit; }) {
     EXPECT_LE(s.in_flight, kMostInFlight);
     EXPECT_GE(s.limit, 1u);
     EXPECT_LE(s.limit, kMostInFlight);
@@ -161,8 +184,11 @@ void ExpectSettled(const Counted<P>& policy, const Tally<kPolicies>& tally, std:
   } else if constexpr (std::derived_from<P, DemeritTracker>) {
     EXPECT_EQ(s.in_use, 0u);
     EXPECT_EQ(s.overflow_in_use, 0u);
-  } else {
+  } else if constexpr (requires { s.in_flight; }) {
     EXPECT_EQ(s.in_flight, 0u);
+  }
+  if constexpr (std::derived_from<P, RetryBudget>) {
+    EXPECT_EQ(s.retries, 0u);
   }
 }
 

@@ -33,14 +33,14 @@ namespace shed::soak {
 class EventCounts final : public Observer {
  public:
   void OnEvent(const Event& event) noexcept override {
-    counts_[static_cast<std::size_t>(event.kind)].fetch_add(1, std::memory_order_relaxed);
+    counts_.at(static_cast<std::size_t>(event.kind)).fetch_add(1, std::memory_order_relaxed);
   }
   std::uint64_t Of(EventKind kind) const {
-    return counts_[static_cast<std::size_t>(kind)].load(std::memory_order_relaxed);
+    return counts_.at(static_cast<std::size_t>(kind)).load(std::memory_order_relaxed);
   }
 
  private:
-  std::array<std::atomic<std::uint64_t>, 8> counts_{};
+  std::array<std::atomic<std::uint64_t>, 32> counts_{};
 };
 
 // `ClockT` is a ManualClock unless the course is kReal.

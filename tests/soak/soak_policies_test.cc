@@ -6,7 +6,7 @@
 namespace shed::soak {
 namespace {
 
-constexpr int kSoaks = 7 * 3;
+constexpr int kSoaks = 11 * 3;
 
 TEST(SoakPolicies, AdmissionController) { SoakOnEveryCourse<AdmissionController>(kSoaks); }
 TEST(SoakPolicies, CircuitBreaker) { SoakOnEveryCourse<CircuitBreaker>(kSoaks); }
@@ -14,7 +14,11 @@ TEST(SoakPolicies, ConcurrencyLimiter) { SoakOnEveryCourse<ConcurrencyLimiter>(k
 TEST(SoakPolicies, DemeritTracker) { SoakOnEveryCourse<DemeritTracker>(kSoaks); }
 TEST(SoakPolicies, GradientLimiter) { SoakOnEveryCourse<GradientLimiter>(kSoaks); }
 TEST(SoakPolicies, KneeLimiter) { SoakOnEveryCourse<KneeLimiter>(kSoaks); }
+TEST(SoakPolicies, PressureLimiter) { SoakOnEveryCourse<PressureLimiter>(kSoaks); }
+TEST(SoakPolicies, QueueDelayLimiter) { SoakOnEveryCourse<QueueDelayLimiter>(kSoaks); }
 TEST(SoakPolicies, RateLimiter) { SoakOnEveryCourse<RateLimiter>(kSoaks); }
+TEST(SoakPolicies, RetryBudget) { SoakOnEveryCourse<RetryBudget>(kSoaks); }
+TEST(SoakPolicies, RetryThrottle) { SoakOnEveryCourse<RetryThrottle>(kSoaks); }
 
 }  // namespace
 }  // namespace shed::soak

@@ -8,7 +8,7 @@
 namespace shed::soak {
 namespace {
 
-constexpr int kSoaks = 4 * 3 + 1;
+constexpr int kSoaks = 5 * 3 + 1;
 
 TEST(SoakStacks, AllSeven) {
   SoakOnEveryCourse<RateLimiter, DemeritTracker, CircuitBreaker, AdmissionController,
@@ -18,6 +18,11 @@ TEST(SoakStacks, AllSeven) {
 TEST(SoakStacks, AllSevenTheOtherWayRound) {
   SoakOnEveryCourse<KneeLimiter, GradientLimiter, ConcurrencyLimiter, AdmissionController,
                     CircuitBreaker, DemeritTracker, RateLimiter>(kSoaks);
+}
+TEST(SoakStacks, AllThatThereAre) {
+  SoakOnEveryCourse<QueueDelayLimiter, PressureLimiter, RateLimiter, RetryThrottle, RetryBudget,
+                    DemeritTracker, CircuitBreaker, AdmissionController, ConcurrencyLimiter,
+                    GradientLimiter, KneeLimiter>(kSoaks);
 }
 TEST(SoakStacks, Five) {
   SoakOnEveryCourse<RateLimiter, ConcurrencyLimiter, GradientLimiter, CircuitBreaker,

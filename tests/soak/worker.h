@@ -112,6 +112,9 @@ class Worker {
     request.criticality = static_cast<Criticality>(Below(5));  // One that is none, too.
     request.exempt = Below(64) == 0;
     if (Below(4) == 0) request.max_wait = std::chrono::milliseconds(1);
+    request.retry = Below(4) == 0;
+    request.queued_for = std::chrono::microseconds(Below(8000));
+    if (Below(64) == 0) request.time_left = std::chrono::microseconds(Below(2000));
     return request;
   }
   // Counts the answer. Returns whether the call was admitted.
