@@ -19,6 +19,7 @@
 #include "shed/demerit_tracker.h"
 #include "shed/gradient2.h"
 #include "shed/gradient_limiter.h"
+#include "shed/keyed.h"
 #include "shed/knee_limiter.h"
 #include "shed/named.h"
 #include "shed/pressure_limiter.h"
@@ -327,6 +328,17 @@ struct RetryThrottleTraits : ConformanceTraits<RetryThrottle> {
   }
 };
 
+// Five callers, each with a limiter of its own or, crowded, four of them with one in common.
+template <std::int64_t kMaxKeys>
+struct KeyedTraits : ConformanceTraits<Keyed<ConcurrencyLimiter, ByCaller>> {
+  static Policy::Options Free() { return {.policy = {.limit = 100}, .max_keys = kMaxKeys}; }
+  static Policy::Options Tight() { return {.policy = {.limit = 3}, .max_keys = kMaxKeys}; }
+  static constexpr RefusesWhen kRefuses = RefusesWhen::kHeld;
+  static std::vector<Policy::Options> Bad() {
+    return {{.max_keys = 0}, {.max_keys = -1}, {.max_keys = kMost}, {.policy = {.limit = 0}}};
+  }
+};
+
 // On, a switch is what it switches.
 struct SwitchTraits : ConcurrencyTraits {
   using Policy = Switch<ConcurrencyLimiter>;
@@ -397,7 +409,8 @@ using Policies =
                      GradientTraits, ProbingGradientTraits, KneeTraits, RetryBudgetTraits,
                      RetryThrottleTraits, QueueDelayTraits, ControlLawTraits, PressureTraits,
                      SwitchTraits, ShadowTraits, SampledTraits<AimdLimiter>,
-                     SampledTraits<VegasLimiter>, SampledTraits<Gradient2Limiter>>;
+                     SampledTraits<VegasLimiter>, SampledTraits<Gradient2Limiter>,
+                     KeyedTraits<1000>, KeyedTraits<1>>;
 INSTANTIATE_TYPED_TEST_SUITE_P(Shed, PolicyConformance, Policies);
 using UserPolicies = ::testing::Types<SlotCapTraits, ConformanceTraits<Open>>;
 INSTANTIATE_TYPED_TEST_SUITE_P(User, PolicyConformance, UserPolicies);

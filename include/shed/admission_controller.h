@@ -181,6 +181,11 @@ class BasicAdmissionController {
     }
   }
 
+  // Whether nobody asked, and no call ended, within the window.
+  bool AsNew(TimePoint now) const noexcept {
+    return window_.Sum(now, 0) == std::array<std::uint64_t, kArrived + kCriticalityCount>{};
+  }
+
   Snapshot Read(TimePoint now) const noexcept {
     const auto sum = window_.Sum(now, 0);
     Snapshot snapshot;

@@ -176,6 +176,13 @@ class BasicCircuitBreaker {
     if (!was_closed) events.Push({.kind = EventKind::kBreakerClosed, .cause = Cause::kForced});
   }
 
+  // Whether it is closed with nothing counted and no ramp.
+  bool AsNew(TimePoint now) const noexcept {
+    MutexLock lock(mutex_);
+    return machine_.state == BreakerState::kClosed && !machine_.ramping &&
+           Counts(now) == BreakerCounts{};
+  }
+
   // Changes nothing: an overdue probe shows as the opening that it is, which the next call reports.
   Snapshot Read(TimePoint now) const noexcept {
     MutexLock lock(mutex_);

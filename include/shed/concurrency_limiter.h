@@ -66,8 +66,10 @@ class BasicConcurrencyLimiter {
 
   // Throws std::invalid_argument with options.Problem() unless that is "".
   BasicConcurrencyLimiter(const Options& options, Hot& hot)
-      : share_(internal::Checked(options).usable), hot_(hot) {
-    hot_.word.store(Pack(static_cast<std::uint32_t>(options.limit), 0), std::memory_order_relaxed);
+      : share_(internal::Checked(options).usable),
+        limit_(static_cast<std::uint32_t>(options.limit)),
+        hot_(hot) {
+    hot_.word.store(Pack(limit_, 0), std::memory_order_relaxed);
   }
   BasicConcurrencyLimiter(const BasicConcurrencyLimiter&) = delete;
   BasicConcurrencyLimiter& operator=(const BasicConcurrencyLimiter&) = delete;
@@ -115,6 +117,11 @@ class BasicConcurrencyLimiter {
     return "";
   }
 
+  // Whether nothing is in flight, and the limit is the one it was made with.
+  bool AsNew(TimePoint) const noexcept {
+    return hot_.word.load(std::memory_order_relaxed) == Pack(limit_, 0);
+  }
+
   Snapshot Read(TimePoint) const noexcept {
     const std::uint64_t word = hot_.word.load(std::memory_order_relaxed);
     return {.limit = Limit(word), .in_flight = InFlight(word)};
@@ -140,6 +147,7 @@ class BasicConcurrencyLimiter {
   }
 
   const internal::CriticalityShare share_;
+  const std::uint32_t limit_;  // At first.
   Hot& hot_;
 };
 

@@ -196,6 +196,9 @@ class BasicRateLimiter {
     }
   }
 
+  // Whether the bucket is full: whoever asks from now on is answered as by a new one.
+  bool AsNew(TimePoint now) const noexcept { return Read(now).full_in == Duration(0); }
+
   Snapshot Read(TimePoint now) const noexcept {
     std::uint64_t word = hot_.word.load(std::memory_order_acquire);
     std::int64_t anchor = 0;

@@ -16,6 +16,7 @@
 #include "shed/gradient2.h"             // IWYU pragma: export
 #include "shed/gradient_limiter.h"      // IWYU pragma: export
 #include "shed/guard.h"                 // IWYU pragma: export
+#include "shed/keyed.h"                 // IWYU pragma: export
 #include "shed/knee_limiter.h"          // IWYU pragma: export
 #include "shed/limiter.h"               // IWYU pragma: export
 #include "shed/limiter_snapshot.h"      // IWYU pragma: export
