@@ -65,6 +65,24 @@ void AddNoisy(const Cell& cell, const Recorder& seen, Report& report) {
   report.fields.push_back({"loud_back_share", back});
 }
 
+// What `criticality` asks besides: the share of its calls that each class gets answered.
+void AddClasses(const Recorder& seen, Report& report) {
+  const std::size_t from = Seconds(seen.measured().from);
+  const std::size_t to = Seconds(seen.measured().to);
+  const char* const names[] = {"sheddable_share", "sheddable_plus_share", "critical_share",
+                               "critical_plus_share"};
+  double least_step = 1;
+  double before = 0;
+  for (std::uint32_t caller = 0; caller < std::size(names); ++caller) {
+    const double share = AnsweredShare(seen, caller, from, to);
+    report.fields.push_back({names[caller], share});
+    least_step = std::min(least_step, share - before);
+    before = share;
+  }
+  // Negative if a class gets less than one that matters less.
+  report.fields.push_back({"least_step_between_classes", least_step});
+}
+
 // About how long a cell takes, in any unit.
 double Effort(const Cell& cell) {
   const Scenario& s = *cell.scenario;
@@ -81,6 +99,7 @@ Report RunCell(const Cell& cell) {
   report.stack = cell.stack->name;
   report.seed = cell.seed;
   if (cell.scenario->name == "noisy-neighbour") AddNoisy(cell, seen, report);
+  if (cell.scenario->name == "criticality") AddClasses(seen, report);
   return report;
 }
 

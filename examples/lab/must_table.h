@@ -109,6 +109,13 @@ inline constexpr MustRow kMustTable[] = {
     {"fast-failures", "all", "refused_share", Is::kAtMost, 0.005},
     {"fast-failures", "all", "limit_factor", Is::kAtMost, 2},
 
+    // Who is shed first.
+    {"criticality", "knee-classes", "critical_plus_share", Is::kAtLeast, 0.985},
+    {"criticality", "knee-classes", "critical_share", Is::kAtLeast, 0.92},
+    {"criticality", "knee-classes", "least_step_between_classes", Is::kAtLeast, 0},
+    {"criticality", "knee-classes", "goodput_per_s", Is::kAtLeast, 2578},
+    {"criticality", "knee", "critical_plus_share", Is::kLessThan, 0.75},
+
     {"fast", "gradient", "goodput_of_capacity", Is::kAtLeast, 0.95},
     {"fast", "knee", "goodput_of_capacity", Is::kAtLeast, 0.95},
 };

@@ -148,6 +148,27 @@ Scenario FastFailures() {
   return s;
 }
 
+Scenario Classes() {
+  Scenario s =
+      Sized(kUsual, "criticality",
+            "four classes at equal rates; half as much again as the service can do, 20 to 50 s");
+  const auto source = [](std::string name, shed::Criticality criticality) {
+    return Source{.name = std::move(name),
+                  .callers = 1,
+                  .stages = {{0s, 500}, {20s, 1000}, {50s, 500}},
+                  .bursts = {},
+                  .criticality = criticality};
+  };
+  s.sources = {source("sheddable", shed::Criticality::kSheddable),
+               source("sheddable-plus", shed::Criticality::kSheddablePlus),
+               source("critical", shed::Criticality::kCritical),
+               source("critical-plus", shed::Criticality::kCriticalPlus)};
+  s.phases = {{0s, Takes(3ms)}};
+  s.event = {20s, 50s};
+  s.report_callers = true;
+  return s;
+}
+
 std::vector<Scenario> MakeAll() {
   return {Spike(kUsual),
           Degrade(kUsual),
@@ -166,7 +187,8 @@ std::vector<Scenario> MakeAll() {
           Degrade(kSmall),
           LongOverload(kSmall),
           Fast(),
-          FastFailures()};
+          FastFailures(),
+          Classes()};
 }
 
 }  // namespace

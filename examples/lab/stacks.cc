@@ -87,6 +87,15 @@ GateFactory KneeStack(const Scenario&, std::uint64_t seed) {
   };
 }
 
+// Optional work may use half of the limit, and only what matters most all of it.
+GateFactory KneeClasses(const Scenario&, std::uint64_t seed) {
+  return [seed](const ManualClock& clock, std::uint32_t caller) {
+    return MakeGate<SimLimiter<Knee>>(
+        LimitOf<Knee>{}, clock,
+        shed::KneeLimiterOptions{.usable = {0.5, 0.7, 0.9, 1}, .seed = seed + caller});
+  };
+}
+
 GateFactory GradientOf(shed::GradientLimiterOptions options) {
   return [options](const ManualClock& clock, std::uint32_t caller) {
     shed::GradientLimiterOptions own = options;
@@ -164,6 +173,8 @@ std::vector<Stack> MakeAll() {
       {"concurrency", "ConcurrencyLimiter, 16 (noisy-neighbour: 40)", ConcurrencyStack},
       {"concurrency-bad", "ConcurrencyLimiter, 500: badly set", ConcurrencyBad},
       {"knee", "KneeLimiter, all defaults", KneeStack},
+      {"knee-classes", "KneeLimiter, shares of the limit by criticality: 0.5, 0.7, 0.9, 1",
+       KneeClasses},
       {"gradient", "GradientLimiter, all defaults", GradientStack},
       {"gradient-envoy", "GradientLimiter, set as Envoy's: no app-limited guard", GradientEnvoy},
       {"aimd", "AimdLimiter, all defaults", LimitStack<shed::BasicAimdLimiter<SimSync>>},

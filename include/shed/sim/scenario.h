@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "shed/request.h"
 #include "shed/time.h"
 
 namespace shed::sim {
@@ -38,6 +39,7 @@ struct Source {
   std::uint32_t callers = 1;
   std::vector<Stage> stages;  // By `from`.
   std::vector<Burst> bursts;  // By `at`.
+  Criticality criticality = Criticality::kCritical;
 };
 
 // A kind of call: the share of all calls, the work it needs (a whole number of slices), and
@@ -91,6 +93,15 @@ struct Scenario {
   bool report_callers = false;
   bool report_kinds = false;
 };
+
+// Returns the class of each caller's calls, by its number.
+inline std::vector<Criticality> CallerClasses(const Scenario& scenario) {
+  std::vector<Criticality> classes;
+  for (const Source& source : scenario.sources) {
+    classes.insert(classes.end(), source.callers, source.criticality);
+  }
+  return classes;
+}
 
 // Returns the name of each caller, by its number: sources in order, each with its callers.
 inline std::vector<std::string> CallerNames(const Scenario& scenario) {

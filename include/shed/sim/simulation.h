@@ -29,6 +29,7 @@ class Simulation {
   Simulation(const Scenario& scenario, const GateFactory& make_gate, std::uint64_t seed)
       : scenario_(scenario),
         names_(CallerNames(scenario)),
+        classes_(CallerClasses(scenario)),
         workload_(scenario.sources, seed),
         clients_(scenario.timeout),
         server_(scenario.workers, scenario.slice, Random(seed, kServerStream)),
@@ -91,7 +92,9 @@ class Simulation {
     recorder_.Add(Count::kOffered, now, caller);
     const std::uint32_t slot = clients_.Open(now, caller);
     const std::uint8_t kind = DrawKind(now);
-    if (!GateOf(caller).TryAdmit({.caller = names_[caller], .time_left = scenario_.timeout},
+    if (!GateOf(caller).TryAdmit({.caller = names_[caller],
+                                  .criticality = classes_[caller],
+                                  .time_left = scenario_.timeout},
                                  slot)) {
       recorder_.Add(Count::kRefused, now, caller);
       clients_.Close(slot);
@@ -153,7 +156,8 @@ class Simulation {
   }
 
   const Scenario& scenario_;
-  std::vector<std::string> names_;  // By caller.
+  std::vector<std::string> names_;    // By caller,
+  std::vector<Criticality> classes_;  // as are these.
   ManualClock clock_;
   std::vector<std::unique_ptr<Gate>> gates_;
   Workload workload_;
