@@ -109,6 +109,11 @@ inline constexpr MustRow kMustTable[] = {
     {"fast-failures", "all", "refused_share", Is::kAtMost, 0.005},
     {"fast-failures", "all", "limit_factor", Is::kAtMost, 2},
 
+    // Retries keep a service down for good after a fault of two seconds.
+    {"retry-storm", "none", "goodput_after_share", Is::kAtMost, 0.05},
+    {"retry-storm", "retry-budget", "normal_after_s", Is::kAtMost, 5},
+    {"retry-storm", "retry-throttle", "normal_after_s", Is::kAtMost, 5},
+
     // Who is shed first.
     {"criticality", "knee-classes", "critical_plus_share", Is::kAtLeast, 0.985},
     {"criticality", "knee-classes", "critical_share", Is::kAtLeast, 0.92},

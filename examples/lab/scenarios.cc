@@ -169,6 +169,18 @@ Scenario Classes() {
   return s;
 }
 
+Scenario RetryStorm() {
+  Scenario s =
+      Sized(kUsual, "retry-storm",
+            "each call takes 10 ms instead of 3 from 20 to 22 s; clients try three times more");
+  s.sources = From({{0s, 1300}});
+  s.phases = {{0s, Takes(3ms)}, {20s, Takes(10ms)}, {22s, Takes(3ms)}};
+  s.retries = 3;
+  s.event = {20s, 22s};
+  s.settle = 0s;  // The event is as short as what is left out elsewhere.
+  return s;
+}
+
 std::vector<Scenario> MakeAll() {
   return {Spike(kUsual),
           Degrade(kUsual),
@@ -188,7 +200,8 @@ std::vector<Scenario> MakeAll() {
           LongOverload(kSmall),
           Fast(),
           FastFailures(),
-          Classes()};
+          Classes(),
+          RetryStorm()};
 }
 
 }  // namespace

@@ -15,6 +15,8 @@
 #include "shed/knee_limiter.h"
 #include "shed/limiter.h"
 #include "shed/rate_limiter.h"
+#include "shed/retry_budget.h"
+#include "shed/retry_throttle.h"
 #include "shed/sim/sync.h"
 #include "shed/vegas.h"
 
@@ -134,6 +136,19 @@ GateFactory AdmissionStack(const Scenario&, std::uint64_t seed) {
   };
 }
 
+using Budget = shed::BasicRetryBudget<SimSync>;
+GateFactory RetryBudgetStack(const Scenario&, std::uint64_t) {
+  return [](const ManualClock& clock, std::uint32_t) {
+    return MakeGate<SimLimiter<Budget>>(NoLimit{}, clock, shed::RetryBudgetOptions{});
+  };
+}
+using Throttle = shed::BasicRetryThrottle<SimSync>;
+GateFactory RetryThrottleStack(const Scenario&, std::uint64_t) {
+  return [](const ManualClock& clock, std::uint32_t) {
+    return MakeGate<SimLimiter<Throttle>>(NoLimit{}, clock, shed::RetryThrottleOptions{});
+  };
+}
+
 GateFactory BreakerStack(const Scenario&, std::uint64_t seed) {
   return [seed](const ManualClock& clock, std::uint32_t caller) {
     return MakeGate<SimLimiter<Breaker>>(NoLimit{}, clock,
@@ -182,6 +197,8 @@ std::vector<Stack> MakeAll() {
       {"gradient2", "Gradient2Limiter, all defaults",
        LimitStack<shed::BasicGradient2Limiter<SimSync>>},
       {"admission", "AdmissionController, all defaults", AdmissionStack},
+      {"retry-budget", "RetryBudget, all defaults", RetryBudgetStack},
+      {"retry-throttle", "RetryThrottle, all defaults", RetryThrottleStack},
       {"breaker", "CircuitBreaker, all defaults", BreakerStack},
       {"demerit", "DemeritTracker, defaults (noisy-neighbour: budget 40)", DemeritStack},
       {"all", "DemeritTracker, CircuitBreaker, KneeLimiter", All},

@@ -27,15 +27,16 @@ std::vector<std::string> Names(const std::vector<Item>& items) {
 }
 
 TEST(Scenarios, HaveTheirNames) {
-  EXPECT_THAT(Names(Scenarios()),
-              ElementsAre("spike", "degrade", "calm-then-degrade", "baseline", "slower-for-good",
-                          "long-overload", "bimodal", "noisy-neighbour", "brown-out", "outage",
-                          "spike-64", "degrade-64", "long-overload-64", "spike-1", "degrade-1",
-                          "long-overload-1", "fast", "fast-failures", "criticality"));
+  EXPECT_THAT(
+      Names(Scenarios()),
+      ElementsAre("spike", "degrade", "calm-then-degrade", "baseline", "slower-for-good",
+                  "long-overload", "bimodal", "noisy-neighbour", "brown-out", "outage", "spike-64",
+                  "degrade-64", "long-overload-64", "spike-1", "degrade-1", "long-overload-1",
+                  "fast", "fast-failures", "criticality", "retry-storm"));
   EXPECT_THAT(Names(Stacks()),
               ElementsAre("none", "rate", "concurrency", "concurrency-bad", "knee", "knee-classes",
                           "gradient", "gradient-envoy", "aimd", "vegas", "gradient2", "admission",
-                          "breaker", "demerit", "all"));
+                          "retry-budget", "retry-throttle", "breaker", "demerit", "all"));
 }
 
 TEST(Scenarios, AreFoundByName) {

@@ -263,5 +263,61 @@ TEST(Simulation, LosesNoCall) {
   EXPECT_GE(ended + 150, sum(Count::kReached));  // Those still in flight.
 }
 
+// Counts the calls by whether they are retries.
+class CountingGate final : public Gate {
+ public:
+  CountingGate(int* first, int* again, bool admits)
+      : first_(first), again_(again), admits_(admits) {}
+  bool TryAdmit(const Request& request, std::uint32_t) override {
+    ++(request.retry ? *again_ : *first_);
+    return admits_;
+  }
+  void Complete(std::uint32_t, Outcome) override {}
+
+ private:
+  int* first_;
+  int* again_;
+  bool admits_;
+};
+
+// Refused, failed and timed out alike: a client tries so many times more, and no answer is wanted
+// twice.
+TEST(Retries, EachCallIsTriedSoManyTimesMore) {
+  Scenario s;
+  s.length = 20s;
+  s.sources = Rate({{0s, 100}, {10s, 0}});
+  s.timeout = 50ms;
+  s.retries = 3;
+  s.event = {0s, 10s};
+  const auto tries = [&](Work work, bool admits) {
+    s.phases = {{0s, {work}}};
+    int first = 0;
+    int again = 0;
+    const GateFactory gate = [&](const ManualClock&, std::uint32_t) {
+      return std::make_unique<CountingGate>(&first, &again, admits);
+    };
+    Simulation simulation(s, gate, 1);
+    simulation.Run();
+    EXPECT_GT(first, 900);
+    return static_cast<double>(again) / first;
+  };
+  EXPECT_EQ(tries({1, 1ms, false}, false), 3);
+  EXPECT_EQ(tries({1, 1ms, true}, true), 3);
+  EXPECT_EQ(tries({1, 1ms, false}, true), 0);
+  s.workers = 64;
+  EXPECT_EQ(tries({1, 60ms, false}, true), 3);
+}
+
+TEST(Retries, FirstTriesAreTheSameWithAndWithoutThem) {
+  Scenario s = Degrade();
+  const Report without = RunReport(s, Limited(16));
+  const double offered = without.Find("offered_per_s").value();
+  s.retries = 1;
+  const Report with = RunReport(s, Limited(16));
+  EXPECT_GT(with.Find("offered_per_s").value(), 1.3 * offered);
+  s.backoff = 10min;  // None comes within the run.
+  EXPECT_EQ(RunReport(s, Limited(16)).Find("offered_per_s").value(), offered);
+}
+
 }  // namespace
 }  // namespace shed::sim

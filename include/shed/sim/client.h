@@ -17,6 +17,7 @@ struct Call {
   std::uint64_t serial = 0;  // Differs between calls that use one slot after each other.
   std::uint32_t caller = 0;
   std::uint8_t kind = 0;  // Which Work of its phase.
+  std::uint32_t tries_before = 0;
   bool fails = false;
   bool refused_by_server = false;
   bool given_up = false;  // Its client does not wait any more.

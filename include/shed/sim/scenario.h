@@ -81,6 +81,10 @@ struct Scenario {
   Duration refusal_work{0};
 
   Duration timeout = std::chrono::milliseconds(500);
+  // How often a client tries again that was refused, timed out or failed, each time half as long to
+  // one and a half times as long as `backoff` after it heard of it.
+  std::uint32_t retries = 0;
+  Duration backoff = std::chrono::milliseconds(100);
   Place place = Place::kServer;
   // For stacks that are set to the size of the service; zero: their usual setting.
   std::uint32_t budget = 0;

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <queue>
 #include <string>
 #include <vector>
 
@@ -22,7 +24,7 @@ namespace shed::sim {
 
 // Runs a scenario from its start to its end. The same scenario, gates and seed give the same
 // figures, always. Which calls arrive when, and what work they are, depends on the seed alone and
-// not on the limiter, so that stacks are compared on the same traffic.
+// not on the limiter, so that stacks are compared on the same traffic; retries come on top of it.
 class Simulation {
  public:
   // `scenario` must outlive the simulation.
@@ -34,6 +36,7 @@ class Simulation {
         clients_(scenario.timeout),
         server_(scenario.workers, scenario.slice, Random(seed, kServerStream)),
         kinds_(seed, kKindStream),
+        backoffs_(seed, kBackoffStream),
         recorder_(scenario, workload_.callers()) {
     const std::uint32_t gates = scenario.place == Place::kCaller ? workload_.callers() : 1;
     for (std::uint32_t i = 0; i < gates; ++i) gates_.push_back(make_gate(clock_, i));
@@ -46,15 +49,22 @@ class Simulation {
     for (;;) {
       const TimePoint arrival = workload_.next().at;
       const TimePoint timeout = clients_.next();
-      const TimePoint next = std::min(arrival, timeout);
+      const TimePoint retry = retries_.empty() ? TimePoint::max() : retries_.top().at;
+      const TimePoint next = std::min({arrival, timeout, retry});
       // Who is answered at the very end of his patience is answered.
       server_.RunUntil(std::min(next, end),
                        [this](std::uint32_t slot, TimePoint at) { OnDone(slot, at); });
       if (next >= end) break;
-      if (timeout <= arrival) {
+      if (timeout == next) {
         if (clients_.next() == timeout) OnTimeout(timeout);
+      } else if (retry == next) {
+        const Retry again = retries_.top();
+        retries_.pop();
+        OnArrival(retry, again.caller, again.tries_before);
       } else {
-        OnArrival(arrival);
+        const std::uint32_t caller = workload_.next().caller;
+        workload_.Pop();
+        OnArrival(arrival, caller, 0);
       }
     }
     return recorder_;
@@ -65,6 +75,7 @@ class Simulation {
  private:
   static constexpr std::uint64_t kServerStream = 1;
   static constexpr std::uint64_t kKindStream = 2;
+  static constexpr std::uint64_t kBackoffStream = 3;
   static constexpr Duration kLimitInterval = std::chrono::milliseconds(100);
 
   Gate& GateOf(std::uint32_t caller) {
@@ -84,9 +95,25 @@ class Simulation {
     return static_cast<std::uint8_t>(kind);
   }
 
-  void OnArrival(TimePoint now) {
-    const std::uint32_t caller = workload_.next().caller;
-    workload_.Pop();
+  // A client that will try again.
+  struct Retry {
+    TimePoint at;
+    std::uint64_t serial;  // Of those at one time, the first comes first.
+    std::uint32_t caller;
+    std::uint32_t tries_before;
+
+    friend bool operator>(const Retry& a, const Retry& b) {
+      return a.at != b.at ? a.at > b.at : a.serial > b.serial;
+    }
+  };
+  void MayRetry(std::uint32_t caller, std::uint32_t tries_before, TimePoint now) {
+    if (tries_before >= scenario_.retries) return;
+    const double wait = static_cast<double>(scenario_.backoff.count()) * (0.5 + backoffs_.Unit());
+    retries_.push({now + Duration(static_cast<std::int64_t>(wait)), retry_serial_++, caller,
+                   tries_before + 1});
+  }
+
+  void OnArrival(TimePoint now, std::uint32_t caller, std::uint32_t tries_before) {
     clock_.Set(now);
     SampleLimit(now);
     recorder_.Add(Count::kOffered, now, caller);
@@ -94,12 +121,15 @@ class Simulation {
     const std::uint8_t kind = DrawKind(now);
     if (!GateOf(caller).TryAdmit({.caller = names_[caller],
                                   .criticality = classes_[caller],
+                                  .retry = tries_before > 0,
                                   .time_left = scenario_.timeout},
                                  slot)) {
       recorder_.Add(Count::kRefused, now, caller);
       clients_.Close(slot);
+      MayRetry(caller, tries_before, now);
       return;
     }
+    clients_[slot].tries_before = tries_before;
     clients_.Wait(slot);
     recorder_.Add(Count::kReached, now, caller);
     Submit(slot, kind, now);
@@ -136,6 +166,9 @@ class Simulation {
       clock_.Set(now);
       GateOf(call.caller).Complete(slot, outcome);
     }
+    if (!call.given_up && outcome != Outcome::kSuccess) {
+      MayRetry(call.caller, call.tries_before, now);
+    }
     clients_.Close(slot);
   }
 
@@ -143,6 +176,7 @@ class Simulation {
     const std::uint32_t slot = clients_.GiveUp();
     const std::uint32_t caller = clients_[slot].caller;
     recorder_.Add(Count::kTimedOut, now, caller);
+    MayRetry(caller, clients_[slot].tries_before, now);
     if (scenario_.place == Place::kCaller) {
       clock_.Set(now);
       GateOf(caller).Complete(slot, Outcome::kOverload);
@@ -164,6 +198,9 @@ class Simulation {
   Clients clients_;
   Server server_;
   Random kinds_;
+  Random backoffs_;
+  std::priority_queue<Retry, std::vector<Retry>, std::greater<>> retries_;
+  std::uint64_t retry_serial_ = 0;
   Recorder recorder_;
   std::size_t phase_ = 0;
   std::uint32_t accepted_by_server_ = 0;
