@@ -233,7 +233,7 @@ class BasicRateLimiter {
   };
 
   static constexpr std::size_t Epoch(std::uint64_t word) noexcept { return word >> kTickBits; }
-  // Acquire, so that IsCurrent looks later.
+  // Acquire, so that IsCurrent looks later, and finds what was there before the anchor.
   std::int64_t AnchorOf(std::uint64_t word) const noexcept {
     return anchors_[Epoch(word) % kAnchors].load(std::memory_order_acquire);
   }
@@ -291,7 +291,8 @@ class BasicRateLimiter {
     const std::int64_t anchor = SaturatingAdd(at, -(kBehindTicks / ticks_.ticks_per_ns));
     const internal::Int128 moved = (internal::Int128{anchor} - old_anchor) * ticks_.ticks_per_ns;
     const std::size_t next = (Epoch(word) + 1) % kEpochs;
-    anchors_[next % kAnchors].store(anchor, std::memory_order_relaxed);
+    // Release: who finds it in place of one of four epochs before finds a later word, too.
+    anchors_[next % kAnchors].store(anchor, std::memory_order_release);
     for (;;) {
       const internal::Int128 full_at = std::max<internal::Int128>(FullAt(word) - moved, 0);
       // Release: publishes the anchor.
