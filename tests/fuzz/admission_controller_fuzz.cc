@@ -39,10 +39,7 @@ class Run {
   }
 
   void All() {
-    while (!bytes_.empty()) {
-      Step();
-      MustAgree(twin_.difference());
-    }
+    Drive(bytes_, twin_, [this] { Step(); });
   }
 
  private:

@@ -49,10 +49,7 @@ class Run {
   }
 
   void All() {
-    while (!bytes_.empty()) {
-      Step();
-      MustAgree(twin_.difference());
-    }
+    Drive(bytes_, twin_, [this] { Step(); });
     opened.SeenIf(twin_.opened() != 0);
     closed.SeenIf(twin_.closed_by_probes() != 0);
   }

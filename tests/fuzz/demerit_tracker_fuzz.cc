@@ -47,10 +47,7 @@ class Run {
   }
 
   void All() {
-    while (!bytes_.empty()) {
-      Step();
-      MustAgree(twin_.difference());
-    }
+    Drive(bytes_, twin_, [this] { Step(); });
     while (twin_.held() > 0) twin_.Complete(0, false);
     twin_.Compare(SomeCaller(), TimePoint(Duration(clock_)));
     MustAgree(twin_.difference());

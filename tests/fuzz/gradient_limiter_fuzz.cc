@@ -1,8 +1,10 @@
 // GradientLimiter: the limit stays where it may be, whatever the latencies and the clock do.
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "fuzz/bytes.h"
 #include "fuzz/limit_run.h"
@@ -53,7 +55,6 @@ void Run(Bytes& bytes) {
   const GradientOptions options = SomeOptions(bytes);
   MustAgree(std::string(options.Problem()));
   LimitRun<GradientLimiter> run(bytes, options);
-  bool opened = false;
   using Snapshot = GradientLimiter::Snapshot;
   run.All([&](Differences& differences, const Snapshot& before, const Snapshot& after) {
     differences.True("wanted >= min_limit", after.wanted >= options.min_limit);
@@ -76,7 +77,6 @@ void Run(Bytes& bytes) {
       differences.Same("mode", after.mode, GradientMode::kFollow);
       differences.Same("baseline", after.baseline, options.fixed_baseline);
     }
-    opened |= after.mode != before.mode;
     probed.SeenIf(pinned && after.limit < after.wanted);
     measured.SeenIf(after.measured > before.measured);
     live.SeenIf(after.mode == GradientMode::kLive && after.measured > 0);

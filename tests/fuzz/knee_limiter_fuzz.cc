@@ -1,4 +1,5 @@
 // KneeLimiter: the limit stays where it may be, whatever the traffic and the clock do.
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstddef>

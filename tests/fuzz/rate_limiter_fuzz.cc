@@ -47,19 +47,7 @@ class Run {
         latest_(bytes.Between(kEarliest, kLatest)) {}
 
   void All() {
-    while (!bytes_.empty()) {
-      const std::uint64_t what = bytes_.Below(8);
-      if (what < 2) MoveClock();
-      const std::int64_t now = SomeNow();
-      if (what < 5 || twin_.held() == 0) {
-        Ask(now);
-      } else if (what == 5) {
-        EndOne(now);
-      } else if (check_ == RateCheck::kExact) {
-        what == 6 ? Charge(now) : twin_.Read(now);
-      }
-      MustAgree(twin_.difference());
-    }
+    Drive(bytes_, twin_, [this] { Step(); });
     epochs.SeenIf(epochs_ > 16);
   }
 
@@ -70,6 +58,18 @@ class Run {
   static constexpr std::int64_t kLatest = std::int64_t{1} << 62;
   static constexpr std::int64_t kLongestJump = std::int64_t{1} << 61;
 
+  void Step() {
+    const std::uint64_t what = bytes_.Below(8);
+    if (what < 2) MoveClock();
+    const std::int64_t now = SomeNow();
+    if (what < 5 || twin_.held() == 0) {
+      Ask(now);
+    } else if (what == 5) {
+      EndOne(now);
+    } else if (check_ == RateCheck::kExact) {
+      what == 6 ? Charge(now) : twin_.Read(now);
+    }
+  }
   void MoveClock() {
     std::int64_t step = 0;
     switch (bytes_.Below(4)) {

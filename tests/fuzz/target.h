@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <string>
 
+#include "fuzz/bytes.h"
+
 namespace shed::fuzz {
 
 // Ends the process, which is how a fuzzer learns of it, if there is a difference.
@@ -15,6 +17,15 @@ inline void MustAgree(const std::string& difference) {
   if (difference.empty()) return;
   std::fprintf(stderr, "policy and oracle differ: %s\n", difference.c_str());
   std::abort();
+}
+
+// Takes steps until there are no bytes left, and compares after each of them.
+template <class Twin, class Step>
+void Drive(const Bytes& bytes, const Twin& twin, Step step) {
+  while (!bytes.empty()) {
+    step();
+    MustAgree(twin.difference());
+  }
 }
 
 // libFuzzer takes what is not 0 here for something covered, so that it keeps, and looks for, inputs
