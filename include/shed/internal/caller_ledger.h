@@ -105,13 +105,13 @@ class CallerLedger {
       return TimeQueue::kNever;
     });
   }
-  // Returns when AdvanceTo will have something to do, if no caller asks before.
-  TimePoint NextDue() noexcept {
-    const auto add = [](std::uint64_t key, Duration by) {
-      return key == TimeQueue::kNever ? TimePoint::max() : After(TimeOfKey(key), by);
-    };
-    return std::min(add(recent_.Earliest(links_.get()), terms_.window + Duration(1)),
-                    add(idle_.Earliest(links_.get()), terms_.decay.longest));
+  // Returns when the first of the active may cease to be, if no caller asks before: calls that find
+  // their callers active need not come here until then. (Who is idle and to be forgotten is so when
+  // somebody next comes; nobody misses it before.)
+  TimePoint NextDue() const noexcept {
+    const std::uint64_t key = recent_.Earliest();
+    return key == TimeQueue::kNever ? TimePoint::max()
+                                    : After(TimeOfKey(key), terms_.window + Duration(1));
   }
 
   // The caller asks now. Returns its entry, a new one, or the last if there is no room.

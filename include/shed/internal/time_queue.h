@@ -78,30 +78,22 @@ class TimeQueue {
   // Requires that `i` is in this queue.
   static void Remove(IndexLinks* links, std::uint32_t i) noexcept { IndexList::Remove(links, i); }
 
-  // A time that no key of an entry lies before; kNever if there is none.
-  std::uint64_t Earliest(const IndexLinks* links) noexcept {
-    const std::uint64_t unit = frontier_ >> shift_;
+  // A time before which there is nothing to look at, though maybe nothing at it either (an entry
+  // that was removed leaves its mark until then); kNever if there is nothing at all.
+  std::uint64_t Earliest() const noexcept {
     for (unsigned level = 0; level < Levels(shift_); ++level) {
-      std::uint64_t& used = used_[kRing / 64 + level];
-      for (; used != 0; used &= used - 1) {
-        const auto digit = static_cast<std::uint32_t>(std::countr_zero(used));
-        if (IndexList::IsEmpty(links, heads_ + kRing + level * kDigits + digit)) continue;
-        const unsigned low = level * kDigitBits;
-        return ((frontier_ >> low & ~std::uint64_t{kDigits - 1}) | digit) << low;
-      }
+      const std::uint64_t used = used_[kRing / 64 + level];
+      if (used == 0) continue;
+      const unsigned low = level * kDigitBits;
+      const auto digit = static_cast<std::uint64_t>(std::countr_zero(used));
+      return ((frontier_ >> low & ~std::uint64_t{kDigits - 1}) | digit) << low;
     }
+    const std::uint64_t unit = frontier_ >> shift_;
     for (std::uint64_t step = 1; step < kRing;) {
       const auto bucket = static_cast<std::uint32_t>(unit + step) % kRing;
       const std::uint64_t used = used_[bucket / 64] >> bucket % 64;
-      if (used == 0) {
-        step += 64 - bucket % 64;
-        continue;
-      }
-      step += static_cast<unsigned>(std::countr_zero(used));
-      if (step >= kRing) break;
-      const auto found = static_cast<std::uint32_t>(unit + step) % kRing;
-      if (!IndexList::IsEmpty(links, heads_ + found)) return (unit + step) << shift_;
-      used_[found / 64] &= ~(std::uint64_t{1} << found % 64);
+      if (used != 0) return (unit + step + static_cast<unsigned>(std::countr_zero(used))) << shift_;
+      step += 64 - bucket % 64;
     }
     return kNever;
   }
