@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <set>
 #include <stdexcept>
@@ -280,6 +281,21 @@ TEST(GradientLimiter, MeasuresAgainWhenStuckAtTheMinimum) {
   EXPECT_TRUE(told);
   bench.Rounds(50, 100ms);
   EXPECT_GT(bench.Read().limit, 20u);
+}
+// What is told is what comes into force: each change begins where the one before it ended, also
+// where a window that takes the limit to its minimum finds it stuck there at once.
+TEST(GradientLimiter, TellsOnlyWhatComesIntoForce) {
+  Bench bench({.stuck_windows = 1});
+  bench.Learn(10ms);
+  const TimePoint slower = bench.now;
+  while (bench.Read().measured == 1 && bench.now < slower + 1h) bench.Round(100ms);
+  std::optional<double> limit;
+  for (const Event& event : bench.log) {
+    if (event.kind != EventKind::kLimitChanged) continue;
+    EXPECT_EQ(event.before, limit.value_or(event.before));
+    limit = event.after;
+  }
+  EXPECT_EQ(bench.Read().limit, limit);
 }
 TEST(GradientLimiter, AFixedBaselineIsNeverMeasured) {
   Bench bench({.baseline = GradientBaseline::kFixed, .fixed_baseline = 10ms});

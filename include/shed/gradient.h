@@ -147,13 +147,13 @@ class BasicGradient {
     const std::uint32_t before = limit_;
     if (sampled) Step();
     if (overload) limit_ = std::min(limit_, Shrunk(before, options_));
-    Report(window, limit_, overload ? Cause::kOverloadOutcomes : Cause::kGradient, events);
-    completed_ = overloaded_ = 0;
     at_minimum_ = limit_ <= options_.min_limit && (gradient_ < 1 || overload) ? at_minimum_ + 1 : 0;
     if (options_.stuck_windows > 0 && at_minimum_ >= options_.stuck_windows &&
         options_.baseline != GradientBaseline::kFixed) {
-      return Remeasure(window, Cause::kStuckAtMinimum, events);
+      return Remeasure(window, Cause::kStuckAtMinimum, events);  // Reports where the limit goes.
     }
+    Report(window, limit_, overload ? Cause::kOverloadOutcomes : Cause::kGradient, events);
+    completed_ = overloaded_ = 0;
     return Follow(window.end);
   }
 
