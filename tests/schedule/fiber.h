@@ -83,7 +83,9 @@ class Fiber {
   ucontext_t context_;
   jmp_buf jump_;
   bool started_ = false;
-  void* fake_stack_ = nullptr;  // AddressSanitizer's.
+#ifdef SHED_SCHEDULE_ASAN
+  void* fake_stack_ = nullptr;
+#endif
   const void* bottom_ = nullptr;
   std::size_t bytes_ = 0;
 };
