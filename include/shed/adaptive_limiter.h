@@ -22,7 +22,6 @@
 #ifndef SHED_ADAPTIVE_LIMITER_H_
 #define SHED_ADAPTIVE_LIMITER_H_
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <concepts>
@@ -31,6 +30,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "shed/internal/bounds.h"
 #include "shed/internal/criticality_share.h"
 #include "shed/internal/flight_integral.h"
 #include "shed/internal/hints.h"
@@ -177,7 +177,7 @@ class BasicAdaptiveLimiter {
     if (!ticket.holds) return;
     ticket.holds = false;
     if constexpr (Algorithm::kIntegral) {
-      const TimePoint end = std::max(completion.now, TimePoint(Duration(ticket.admitted)));
+      const TimePoint end = internal::Max(completion.now, TimePoint(Duration(ticket.admitted)));
       hot_.integral.fetch_add(internal::FlightIntegral::End(end), std::memory_order_relaxed);
     }
     if (completion.outcome == Outcome::kOverload) {
@@ -253,7 +253,7 @@ class BasicAdaptiveLimiter {
     read.word = Word(hot_.word.load(std::memory_order_acquire));
     TakeOver(read.word);
     if (!open_ || IsDue(read.word, now)) {
-      read.at = open_ ? std::max(now, window_.begin) : now;
+      read.at = open_ ? internal::Max(now, window_.begin) : now;
       if constexpr (Algorithm::kCountsRefusals) read.refused = refusals_.Sum();
       if constexpr (Algorithm::kIntegral) {
         read.integral = internal::FlightIntegral::ReadingAt(
@@ -293,8 +293,8 @@ class BasicAdaptiveLimiter {
       window.area = internal::FlightIntegral::Area(before_.integral, read.integral, ceiling_, span);
     }
     const std::uint64_t out = window.completed + window.in_flight;
-    window.admitted = out - std::min<std::uint64_t>(out, before_.word.in_flight());
-    window.overloaded = std::min(read.overloaded - before_.overloaded, window.completed);
+    window.admitted = out - internal::Min<std::uint64_t>(out, before_.word.in_flight());
+    window.overloaded = internal::Min(read.overloaded - before_.overloaded, window.completed);
     for (std::size_t i = 0; i < window.refused.size(); ++i) {
       window.refused[i] = read.refused[i] - before_.refused[i];
     }
@@ -308,7 +308,7 @@ class BasicAdaptiveLimiter {
     window_ = {};
     window_.begin = read.at;
     window_.limit = plan.limit;
-    ceiling_ = std::max({read.word.in_flight(), read.word.limit(), plan.limit});
+    ceiling_ = internal::Max(internal::Max(read.word.in_flight(), read.word.limit()), plan.limit);
     // Only the holder of the lock moves the limit, so it is still what `read` says. Relaxed: a
     // limit publishes no data.
     hot_.word.fetch_add(Word::MoveLimit(read.word.limit(), plan.limit), std::memory_order_relaxed);

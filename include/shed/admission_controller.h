@@ -42,7 +42,6 @@
 #include <atomic>
 #include <bit>
 #include <chrono>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -127,7 +126,8 @@ class BasicAdmissionController {
     double p = (n - static_cast<double>(successes) / options.threshold) / (n + 1);
     // Before pow, which has no answer for a negative number.
     if (!(p > 0)) return 0;
-    if (options.aggression != 1) p = std::pow(p, 1 / options.aggression);
+    // The builtin is pow without <cmath>.
+    if (options.aggression != 1) p = __builtin_pow(p, 1 / options.aggression);
     return p < options.max_rejection ? p : options.max_rejection;
   }
   // Who is refused, pure: spreads the share `p` of all arrivals over the classes.

@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <new>
 #include <utility>
 
@@ -93,9 +92,9 @@ class [[nodiscard]] AnyGuard {
       [](std::byte* at, std::uint64_t units) noexcept { As<Guard>(at).Charge(units); },
       [](std::byte* from, std::byte* to) noexcept {
         ::new (static_cast<void*>(to)) Guard(std::move(As<Guard>(from)));
-        std::destroy_at(&As<Guard>(from));
+        As<Guard>(from).~Guard();
       },
-      [](std::byte* at) noexcept { std::destroy_at(&As<Guard>(at)); }};
+      [](std::byte* at) noexcept { As<Guard>(at).~Guard(); }};
 
   void Take(AnyGuard& other) noexcept {
     calls_ = std::exchange(other.calls_, nullptr);

@@ -15,12 +15,12 @@
 #ifndef SHED_CONCURRENCY_LIMITER_H_
 #define SHED_CONCURRENCY_LIMITER_H_
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
 #include <string_view>
 
+#include "shed/internal/bounds.h"
 #include "shed/internal/criticality_share.h"
 #include "shed/internal/validate.h"
 #include "shed/policy.h"
@@ -79,7 +79,8 @@ class BasicConcurrencyLimiter {
   static constexpr std::uint32_t Decide(std::uint32_t usable, std::uint32_t in_flight,
                                         std::uint64_t cost) noexcept {
     if (in_flight >= usable) return 0;
-    const std::uint64_t units = std::min<std::uint64_t>(std::max<std::uint64_t>(cost, 1), usable);
+    const std::uint64_t units =
+        internal::Min<std::uint64_t>(internal::Max<std::uint64_t>(cost, 1), usable);
     return units <= usable - in_flight ? static_cast<std::uint32_t>(units) : 0;
   }
 

@@ -50,7 +50,6 @@
 #ifndef SHED_DEMERIT_TRACKER_H_
 #define SHED_DEMERIT_TRACKER_H_
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -59,6 +58,7 @@
 #include <string_view>
 #include <utility>
 
+#include "shed/internal/bounds.h"
 #include "shed/internal/caller_table.h"
 #include "shed/internal/fingerprint.h"
 #include "shed/internal/index_list.h"
@@ -166,7 +166,8 @@ struct DemeritRule {
   static constexpr double AfterRefusal(const DemeritTrackerOptions& options, double demerit,
                                        bool at_fault) noexcept {
     const double added = at_fault || options.blame_victims ? options.demerit_per_denial : 0;
-    return std::min(demerit + added, options.hog_threshold + static_cast<double>(options.budget));
+    return internal::Min(demerit + added,
+                         options.hog_threshold + static_cast<double>(options.budget));
   }
 
   // How long until a caller whose refusal has just left it at `demerit` may hold `want` units, if
@@ -178,13 +179,14 @@ struct DemeritRule {
     if (want > share) return std::nullopt;
     const internal::DemeritDecay decay{options.decay_per_second, options.max_penalty};
     // Either it is no hog any more, or what is taken off the share leaves `want`.
-    const double below = std::max(options.hog_threshold, static_cast<double>(share - want) + 0.5);
+    const double below =
+        internal::Max(options.hog_threshold, static_cast<double>(share - want) + 0.5);
     const double ns = (demerit - below) / options.decay_per_second * 1e9;
     if (ns >= static_cast<double>(options.max_penalty.count())) return options.max_penalty;
     Duration wait(ns > 0 ? static_cast<std::int64_t>(ns) : 0);
     // A few steps: this quotient and the product in After() round differently.
     for (Duration step(1); decay.After(demerit, wait) >= below; step *= 2) wait += step;
-    return std::min(wait, options.max_penalty);
+    return internal::Min(wait, options.max_penalty);
   }
 };
 
@@ -237,8 +239,8 @@ class BasicDemeritTracker {
   // Scope::kCaller above the caller's own part, with kBudget otherwise. `retry_after` is known for
   // a hog refused within the share: by then, its demerit alone refuses the call no more.
   Verdict Admit(const Request& request, TimePoint now, Ticket& ticket, Events& events) noexcept {
-    const auto cost = static_cast<std::uint32_t>(
-        std::clamp<std::uint64_t>(request.cost, 1, static_cast<std::uint64_t>(options_.budget)));
+    const auto cost = static_cast<std::uint32_t>(internal::Clamp<std::uint64_t>(
+        request.cost, 1, static_cast<std::uint64_t>(options_.budget)));
     Caller caller = callers_.Ask(internal::FingerprintOf(request.caller, key_), now);
     const std::uint32_t held = caller.held();
     // A first call is measured against the budget alone, whatever its standing.

@@ -27,15 +27,16 @@
 #ifndef SHED_GRADIENT_H_
 #define SHED_GRADIENT_H_
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 
 #include "shed/adaptive_limiter.h"
 #include "shed/gradient_options.h"
+#include "shed/internal/bounds.h"
 #include "shed/internal/histogram.h"
 #include "shed/internal/split_mix.h"
 #include "shed/sync.h"
@@ -82,7 +83,7 @@ class BasicGradient {
     if (sample <= Duration::zero()) return kSteepest;
     const double ratio =
         static_cast<double>(baseline.count()) / static_cast<double>(sample.count());
-    return std::clamp(ratio * (1 + buffer), 1 / kSteepest, kSteepest);
+    return internal::Clamp(ratio * (1 + buffer), 1 / kSteepest, kSteepest);
   }
 
   // floor(x + sqrt(x)), exact, for x in [0, 2^40]: the last n with (n − x)² <= x.
@@ -106,18 +107,18 @@ class BasicGradient {
                                            const Options& options) noexcept {
     std::uint64_t next = PlusRoot(static_cast<double>(limit) * g);
     if (options.app_limited_guard && next > limit) {
-      next = std::max<std::uint64_t>(limit, std::min(next, std::uint64_t{peak} * 2));
+      next = internal::Max<std::uint64_t>(limit, internal::Min(next, std::uint64_t{peak} * 2));
     }
-    return static_cast<std::uint32_t>(std::clamp(next,
-                                                 static_cast<std::uint64_t>(options.min_limit),
-                                                 static_cast<std::uint64_t>(options.max_limit)));
+    return static_cast<std::uint32_t>(
+        internal::Clamp(next, static_cast<std::uint64_t>(options.min_limit),
+                        static_cast<std::uint64_t>(options.max_limit)));
   }
 
   // The limit after a window in which what we depend on shed us.
   static constexpr std::uint32_t Shrunk(std::uint32_t limit, const Options& options) noexcept {
     const auto kept =
         static_cast<std::int64_t>(static_cast<double>(limit) * (1 - options.overload_shrink));
-    return static_cast<std::uint32_t>(std::max(kept, options.min_limit));
+    return static_cast<std::uint32_t>(internal::Max(kept, options.min_limit));
   }
 
   static constexpr bool IsOverloaded(std::uint64_t overloaded, std::uint64_t completed) noexcept {
@@ -146,7 +147,7 @@ class BasicGradient {
     }
     const std::uint32_t before = limit_;
     if (sampled) Step();
-    if (overload) limit_ = std::min(limit_, Shrunk(before, options_));
+    if (overload) limit_ = internal::Min(limit_, Shrunk(before, options_));
     at_minimum_ = limit_ <= options_.min_limit && (gradient_ < 1 || overload) ? at_minimum_ + 1 : 0;
     if (options_.stuck_windows > 0 && at_minimum_ >= options_.stuck_windows &&
         options_.baseline != GradientBaseline::kFixed) {
@@ -228,8 +229,9 @@ class BasicGradient {
   LimitPlan Gather(std::uint32_t missing) const noexcept {
     // A probe never raises the limit.
     const bool pinned = mode_ == GradientMode::kProbe;
-    return {.limit = pinned ? std::min(limit_, static_cast<std::uint32_t>(options_.probe_limit))
-                            : limit_,
+    return {.limit = pinned
+                         ? internal::Min(limit_, static_cast<std::uint32_t>(options_.probe_limit))
+                         : limit_,
             .not_before = TimePoint::min(),
             .completions = missing,
             .at_latest = give_up_};
@@ -240,7 +242,8 @@ class BasicGradient {
     if (count >= ProbeSamples()) return Finish(window, events);
     if (window.end >= give_up_) {
       // A few are better than none, but not a handful.
-      if (count >= std::max<std::uint64_t>(ProbeSamples() / 4, 1)) return Finish(window, events);
+      if (count >= internal::Max<std::uint64_t>(ProbeSamples() / 4, 1))
+        return Finish(window, events);
       return GiveUp(window, events);
     }
     if (mode_ == GradientMode::kLive && completed_ >= MinSamples()) {
@@ -255,7 +258,7 @@ class BasicGradient {
   LimitPlan Finish(const LimitWindow& window, Events& events) noexcept {
     const internal::LatencyCounts counts = histogram_.Take();
     const Duration before = baseline_;
-    baseline_ = std::min(counts.Quantile(options_.percentile), options_.max_baseline);
+    baseline_ = internal::Min(counts.Quantile(options_.percentile), options_.max_baseline);
     ++measured_;
     events.Push({.kind = EventKind::kBaselineChanged,
                  .cause = Cause::kMeasured,

@@ -21,13 +21,13 @@
 #ifndef SHED_GRADIENT2_H_
 #define SHED_GRADIENT2_H_
 
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
 #include <string_view>
 
 #include "shed/adaptive_limiter.h"
+#include "shed/internal/bounds.h"
 #include "shed/internal/criticality_share.h"
 #include "shed/internal/sampled_limit.h"
 #include "shed/internal/validate.h"
@@ -98,7 +98,7 @@ class BasicGradient2 : public internal::SampledLimit<BasicGradient2<Sync>, Gradi
   // The rules, pure. Latency 0 is legal (a coarse clock): it is no congestion.
   static constexpr double GradientOf(double long_ns, double tolerance, double sample_ns) noexcept {
     if (sample_ns <= 0) return 1;
-    return std::clamp(tolerance * long_ns / sample_ns, 0.5, 1.0);
+    return internal::Clamp(tolerance * long_ns / sample_ns, 0.5, 1.0);
   }
   static constexpr double NextLimit(const Gradient2Options& options, double limit,
                                     double gradient) noexcept {
@@ -123,7 +123,7 @@ class BasicGradient2 : public internal::SampledLimit<BasicGradient2<Sync>, Gradi
   static constexpr std::int64_t kWarmUp = 10;
 
   void Learn(double sample) noexcept {
-    windows_ = std::min(windows_ + 1, kWarmUp + 1);
+    windows_ = internal::Min(windows_ + 1, kWarmUp + 1);
     const double weight = windows_ <= kWarmUp
                               ? 1 / static_cast<double>(windows_)
                               : 2 / (static_cast<double>(this->options().long_windows) + 1);

@@ -31,12 +31,12 @@
 #ifndef SHED_KNEE_H_
 #define SHED_KNEE_H_
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <string_view>
 
 #include "shed/adaptive_limiter.h"
+#include "shed/internal/bounds.h"
 #include "shed/internal/criticality_share.h"
 #include "shed/internal/split_mix.h"
 #include "shed/knee_options.h"
@@ -101,15 +101,15 @@ class Knee {
   // The limit to enforce: `wanted` and `cap` in calls, rounded down.
   static constexpr std::uint32_t Enforced(double wanted, double cap,
                                           const Options& options) noexcept {
-    return static_cast<std::uint32_t>(InLimits(std::min(wanted, cap), options));
+    return static_cast<std::uint32_t>(InLimits(internal::Min(wanted, cap), options));
   }
 
   // The limit of a dip: below the knee, above the floor, and below the limit in force; 0 if there
   // is no such number.
   static constexpr std::uint32_t DipLimit(double knee, bool deep, std::uint32_t limit) noexcept {
     const double depth = kDepth * (deep ? 0.5 : 1.0);
-    const double below = std::clamp(depth * knee, double{kDipFloor}, 1e6);
-    return std::min(static_cast<std::uint32_t>(below), limit - 1);
+    const double below = internal::Clamp(depth * knee, double{kDipFloor}, 1e6);
+    return internal::Min(static_cast<std::uint32_t>(below), limit - 1);
   }
 
   // The share of the calls that were refused; classes that may use nothing do not count.
@@ -129,7 +129,7 @@ class Knee {
                                 const internal::UsableShares& usable) noexcept {
     double share = 2;  // The smallest of those refused.
     for (std::size_t i = 0; i < usable.size(); ++i) {
-      if (usable[i] > 0 && window.refused[i] > 0) share = std::min(share, usable[i]);
+      if (usable[i] > 0 && window.refused[i] > 0) share = internal::Min(share, usable[i]);
     }
     return share <= 1 && mean_in_flight < static_cast<double>(window.limit) * share / 2;
   }
@@ -151,21 +151,20 @@ class Knee {
   static constexpr double kNoCap = 1e18;
   static constexpr Duration kDipPatience = std::chrono::milliseconds(50);
 
-  // One window in numbers.
-  struct Figures {
+  struct Figures {  // Of one window.
     double seconds, rate, mean, latency, refused_share;
     bool refused, burst, limited, overload;
   };
 
   static constexpr double InLimits(double limit, const Options& options) noexcept {
-    return std::clamp(limit, static_cast<double>(options.min_limit),
-                      static_cast<double>(options.max_limit));
+    return internal::Clamp(limit, static_cast<double>(options.min_limit),
+                           static_cast<double>(options.max_limit));
   }
   static constexpr double Seconds(Duration span) noexcept {
     return static_cast<double>(span.count()) * 1e-9;
   }
   static constexpr Duration ToDuration(double seconds) noexcept {
-    return Duration(static_cast<std::int64_t>(std::clamp(seconds, 0.0, 9e9) * 1e9));
+    return Duration(static_cast<std::int64_t>(internal::Clamp(seconds, 0.0, 9e9) * 1e9));
   }
   double TightLimit() const noexcept { return Tight(knee_, double(options_.headroom)); }
 
@@ -215,8 +214,8 @@ class Knee {
   // What we depend on sheds us, or clients give up: fewer calls at once, whatever else is known.
   void MoveCap(const LimitWindow& window, const Figures& f) noexcept {
     if (f.overload) {
-      cap_ = std::max(static_cast<double>(options_.min_limit),
-                      0.9 * std::min(static_cast<double>(window.limit), 2 * f.mean));
+      cap_ = internal::Max(static_cast<double>(options_.min_limit),
+                           0.9 * internal::Min(static_cast<double>(window.limit), 2 * f.mean));
     } else if (cap_ < kNoCap) {
       cap_ = 1.02 * cap_ + 0.1;
       if (cap_ > 2 * wanted_) cap_ = kNoCap;
@@ -227,7 +226,7 @@ class Knee {
     over_ = 0;
     if (!f.refused) {
       // Down fast, up slowly: a queue must not pass for a slower service.
-      const double follow = f.latency < reference_ ? 0.2 : std::min(1.0, f.seconds / 30);
+      const double follow = f.latency < reference_ ? 0.2 : internal::Min(1.0, f.seconds / 30);
       reference_ += follow * (f.latency - reference_);
     }
     const bool near = f.latency <= kNearInCalm * reference_;
@@ -237,8 +236,8 @@ class Knee {
       knee_ += 0.3 * (f.mean - knee_);
     }
     const double target = kCalmFactor * TightLimit();
-    double wish = target;
-    if (f.refused && (f.burst || near)) wish = std::max(wish, std::min(1.1 * wanted_, 4 * target));
+    const double most = internal::Min(1.1 * wanted_, 4 * target);
+    const double wish = f.refused && (f.burst || near) ? internal::Max(target, most) : target;
     if (wish > wanted_) {
       wanted_ = wish;
     } else if (!f.refused) {
@@ -248,7 +247,7 @@ class Knee {
 
   void CalmLimited(const Figures& f, TimePoint now) noexcept {
     if (!f.overload && f.latency <= kNearInCalm * reference_) {
-      knee_ = std::max(knee_, f.mean);
+      knee_ = internal::Max(knee_, f.mean);
       wanted_ *= 1.5;
       over_ = 0;
       return;
@@ -259,7 +258,7 @@ class Knee {
     cause_ = f.overload ? Cause::kOverloadOutcomes : Cause::kShareRefused;
     over_ = 0;
     off_ = 0;
-    wanted_ = std::min(wanted_, TightLimit());
+    wanted_ = internal::Min(wanted_, TightLimit());
     DipWithinASecond(now);
   }
 
@@ -270,16 +269,17 @@ class Knee {
       mode_ = KneeMode::kCalm;
       cause_ = Cause::kCalm;
       over_ = 0;
-      wanted_ = std::max(wanted_, kCalmFactor * TightLimit());
+      wanted_ = internal::Max(wanted_, kCalmFactor * TightLimit());
       return false;
     }
     off_ = 0;
     full_rate_ += 0.3 * (f.rate - full_rate_);
     if (f.limited && !f.overload && f.latency <= kNearInFull * reference_) {
-      knee_ = std::max(knee_, f.mean);
+      knee_ = internal::Max(knee_, f.mean);
       wanted_ *= 1.5;
     }
-    if (f.overload) next_dip_ = std::min(next_dip_, After(now, Jittered(options_.dip_interval)));
+    if (f.overload)
+      next_dip_ = internal::Min(next_dip_, After(now, Jittered(options_.dip_interval)));
     return true;
   }
 
@@ -310,7 +310,7 @@ class Knee {
     return {.limit = dip_limit_,
             .not_before = TimePoint::min(),
             .completions = DipCompletions(),
-            .at_latest = After(window.end, std::max(kDipPatience, ToDuration(patience)))};
+            .at_latest = After(window.end, internal::Max(kDipPatience, ToDuration(patience)))};
   }
 
   LimitPlan CloseMeasure(const LimitWindow& window, Events& events) noexcept {
@@ -324,7 +324,7 @@ class Knee {
     ++dips_;
     const double before = knee_;
     reference_ = window.area / completed;
-    knee_ = std::min(full_rate_ * reference_, 1e6);
+    knee_ = internal::Min(full_rate_ * reference_, 1e6);
     wanted_ = InLimits(TightLimit(), options_);
     mode_ = KneeMode::kFull;
     cause_ = Cause::kMeasured;
@@ -333,7 +333,7 @@ class Knee {
       DipWithinASecond(window.end);
     } else {
       // At most about 3 % of the time goes into dips.
-      const Duration rest = std::max(options_.dip_interval, ToDuration(30 * seconds));
+      const Duration rest = internal::Max(options_.dip_interval, ToDuration(30 * seconds));
       next_dip_ = After(window.end, Jittered(rest));
     }
     return Resume(window, events);

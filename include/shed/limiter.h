@@ -15,7 +15,6 @@
 #ifndef SHED_LIMITER_H_
 #define SHED_LIMITER_H_
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -28,6 +27,7 @@
 #include "shed/clock.h"
 #include "shed/events.h"
 #include "shed/guard.h"
+#include "shed/internal/bounds.h"
 #include "shed/internal/call_counts.h"
 #include "shed/internal/check_policy.h"
 #include "shed/internal/hints.h"
@@ -206,9 +206,9 @@ class BasicLimiter {
       return;
     }
     // Policies see a wait that they may use as it is: never negative, never past the time left.
-    request.max_wait =
-        kHolds ? Duration::zero()
-               : std::max(std::min(request.time_left, request.max_wait), Duration::zero());
+    request.max_wait = kHolds ? Duration::zero()
+                              : internal::Max(internal::Min(request.time_left, request.max_wait),
+                                              Duration::zero());
     Ask(request, now, guard);
   }
 
@@ -219,7 +219,7 @@ class BasicLimiter {
       guard.limiter_ = this;
       guard.state_ = Guard::State::kAdmitted;
       guard.started_ = After(now, guard.verdict_.wait());
-      guard.cost_ = std::max<std::uint64_t>(request.cost, 1);
+      guard.cost_ = internal::Max<std::uint64_t>(request.cost, 1);
       counts_.Admitted(request.criticality);
     } else {
       guard.state_ = Guard::State::kRefused;

@@ -31,7 +31,6 @@
 #ifndef SHED_QUEUE_DELAY_LIMITER_H_
 #define SHED_QUEUE_DELAY_LIMITER_H_
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -39,6 +38,7 @@
 #include <optional>
 #include <string_view>
 
+#include "shed/internal/bounds.h"
 #include "shed/internal/codel_law.h"
 #include "shed/internal/published.h"
 #include "shed/internal/validate.h"
@@ -101,7 +101,7 @@ class BasicQueueDelayLimiter {
   // no retry_after. A negative `queued_for` counts as zero.
   Verdict Admit(const Request& request, TimePoint now, Events& events) noexcept {
     const Rule rule = rule_.Read();
-    const Duration waited = std::max(request.queued_for, Duration(0));
+    const Duration waited = internal::Max(request.queued_for, Duration(0));
     const bool drop = rule.law == static_cast<std::int64_t>(QueueDelayLaw::kInterval)
                           ? DropByInterval(waited, now, rule, events)
                           : DropByControl(waited, now, rule, events);
@@ -149,8 +149,9 @@ class BasicQueueDelayLimiter {
       return Of(overloaded, 1, static_cast<std::uint64_t>(waited.count()));
     }
     constexpr Known With(Duration waited) const noexcept {
-      const auto wait = std::min(static_cast<std::uint64_t>(waited.count()), kMask);
-      return Of(overloaded(), calls() == 0 ? 1 : 2, calls() == 0 ? wait : std::min(wait, Least()));
+      const auto wait = internal::Min(static_cast<std::uint64_t>(waited.count()), kMask);
+      return Of(overloaded(), calls() == 0 ? 1 : 2,
+                calls() == 0 ? wait : internal::Min(wait, Least()));
     }
     constexpr std::uint64_t bits() const noexcept { return bits_; }
     constexpr bool overloaded() const noexcept { return bits_ >> 63 != 0; }
@@ -163,7 +164,8 @@ class BasicQueueDelayLimiter {
     static constexpr int kWaitBits = 61;
     static constexpr std::uint64_t kMask = (std::uint64_t{1} << kWaitBits) - 1;
     static constexpr Known Of(bool overloaded, std::uint64_t calls, std::uint64_t wait) noexcept {
-      return Known(std::uint64_t{overloaded} << 63 | calls << kWaitBits | std::min(wait, kMask));
+      return Known(std::uint64_t{overloaded} << 63 | calls << kWaitBits |
+                   internal::Min(wait, kMask));
     }
     constexpr std::uint64_t Least() const noexcept { return bits_ & kMask; }
     std::uint64_t bits_;

@@ -22,7 +22,6 @@
 #ifndef SHED_RATE_LIMITER_H_
 #define SHED_RATE_LIMITER_H_
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -30,6 +29,7 @@
 #include <limits>
 #include <string_view>
 
+#include "shed/internal/bounds.h"
 #include "shed/internal/hints.h"
 #include "shed/internal/int128.h"
 #include "shed/internal/validate.h"
@@ -129,7 +129,7 @@ class BasicRateLimiter {
   };
   static constexpr Decision Decide(std::int64_t burst_ticks, std::int64_t full_at, std::int64_t now,
                                    std::int64_t cost) noexcept {
-    const std::int64_t next = std::max(full_at, now) + cost;
+    const std::int64_t next = internal::Max(full_at, now) + cost;
     return {.full_at = next, .due = next - burst_ticks};
   }
 
@@ -137,7 +137,7 @@ class BasicRateLimiter {
   // nobody else asks; with kCostTooLarge and no hint where the cost is above the burst. A request
   // with `max_wait` is admitted with a wait up to that (a reservation), as far as 2^59 ticks ahead.
   Verdict Admit(const Request& request, TimePoint now, Ticket& ticket) noexcept {
-    const std::uint64_t cost = std::max<std::uint64_t>(request.cost, 1);
+    const std::uint64_t cost = internal::Max<std::uint64_t>(request.cost, 1);
     if (cost > static_cast<std::uint64_t>(burst_)) {
       return Verdict::Refuse(Reason::kCostTooLarge, std::nullopt, Scope::kCaller);
     }
@@ -185,10 +185,10 @@ class BasicRateLimiter {
     for (;;) {
       // First: it may open an epoch, and reload `seen`.
       const Since since = SinceAnchor(seen, now);
-      const std::int64_t base = std::max(FullAt(seen), since.ticks);
-      const std::int64_t room = std::max<std::int64_t>(kMaxFullAt - base, 0);
+      const std::int64_t base = internal::Max(FullAt(seen), since.ticks);
+      const std::int64_t room = internal::Max<std::int64_t>(kMaxFullAt - base, 0);
       const std::uint64_t most = static_cast<std::uint64_t>(room / ticks_.ticks_per_unit);
-      const auto more = static_cast<std::int64_t>(std::min(units - paid, most));
+      const auto more = static_cast<std::int64_t>(internal::Min(units - paid, most));
       if (Exchange(seen, base + more * ticks_.ticks_per_unit)) {
         ticket.units += more;
         return;
@@ -207,9 +207,9 @@ class BasicRateLimiter {
     } while (!IsCurrent(word));
     const internal::Int128 since =
         (internal::Int128{now.time_since_epoch().count()} - anchor) * ticks_.ticks_per_ns;
-    const internal::Int128 missing = std::max<internal::Int128>(FullAt(word) - since, 0);
+    const internal::Int128 missing = internal::Max<internal::Int128>(FullAt(word) - since, 0);
     const internal::Int128 available = (burst_ticks_ - missing) / ticks_.ticks_per_unit;
-    return {.available = std::max<std::int64_t>(internal::SaturateToInt64(available), 0),
+    return {.available = internal::Max<std::int64_t>(internal::SaturateToInt64(available), 0),
             .burst = burst_,
             .full_in = Duration(internal::SaturateToInt64((missing + ticks_.ticks_per_ns - 1) /
                                                           ticks_.ticks_per_ns))};
@@ -294,7 +294,7 @@ class BasicRateLimiter {
     // Release: who finds it in place of one of four epochs before finds a later word, too.
     anchors_[next % kAnchors].store(anchor, std::memory_order_release);
     for (;;) {
-      const internal::Int128 full_at = std::max<internal::Int128>(FullAt(word) - moved, 0);
+      const internal::Int128 full_at = internal::Max<internal::Int128>(FullAt(word) - moved, 0);
       // Release: publishes the anchor.
       if (hot_.word.compare_exchange_weak(word, Pack(next, static_cast<std::int64_t>(full_at)),
                                           std::memory_order_release, std::memory_order_acquire)) {
@@ -319,7 +319,7 @@ class BasicRateLimiter {
     if (__builtin_mul_overflow(units, ticks_.ticks_per_unit, &ticks)) ticks = kMaxFullAt;
     std::uint64_t seen = hot_.word.load(std::memory_order_acquire);
     // A bucket that is full since the anchor is as full as can be told: no lower than 0.
-    while (!Exchange(seen, std::max<std::int64_t>(FullAt(seen) - ticks, 0))) {
+    while (!Exchange(seen, internal::Max<std::int64_t>(FullAt(seen) - ticks, 0))) {
     }
   }
 

@@ -19,11 +19,11 @@
 #ifndef SHED_RETRY_BUDGET_H_
 #define SHED_RETRY_BUDGET_H_
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <string_view>
 
+#include "shed/internal/bounds.h"
 #include "shed/internal/validate.h"
 #include "shed/policy.h"
 #include "shed/sync.h"
@@ -141,7 +141,7 @@ class BasicRetryBudget {
     // Fewer than a number that is no whole one are as many as that number rounded up.
     constexpr std::uint32_t Allowed(std::uint32_t in_flight) const noexcept {
       const std::uint64_t share = ((bits_ >> 32) * in_flight + kMillion - 1) / kMillion;
-      return std::max(static_cast<std::uint32_t>(share), static_cast<std::uint32_t>(bits_));
+      return internal::Max(static_cast<std::uint32_t>(share), static_cast<std::uint32_t>(bits_));
     }
 
    private:

@@ -20,11 +20,11 @@
 #ifndef SHED_RETRY_THROTTLE_H_
 #define SHED_RETRY_THROTTLE_H_
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <string_view>
 
+#include "shed/internal/bounds.h"
 #include "shed/internal/validate.h"
 #include "shed/policy.h"
 #include "shed/sync.h"
@@ -123,7 +123,7 @@ class BasicRetryThrottle {
     constexpr explicit Account(std::uint64_t bits) noexcept : bits_(bits) {}
     static constexpr Account Holding(std::uint32_t tokens, const Options& options) noexcept {
       const std::uint32_t most = Thousandths(options.max_tokens);
-      return Of(Thousandths(options.token_ratio), most, std::min(tokens, most));
+      return Of(Thousandths(options.token_ratio), most, internal::Min(tokens, most));
     }
     static constexpr Account Full(const Options& options) noexcept {
       return Holding(kMask, options);
@@ -136,8 +136,8 @@ class BasicRetryThrottle {
     constexpr Account After(bool success) const noexcept {
       const std::uint32_t ratio = Field(2);
       const std::uint32_t there = tokens();
-      const std::uint32_t then =
-          success ? std::min(there + ratio, most()) : there - std::min(there, std::uint32_t{1000});
+      const std::uint32_t then = success ? internal::Min(there + ratio, most())
+                                         : there - internal::Min(there, std::uint32_t{1000});
       return Of(ratio, most(), then);
     }
 

@@ -7,10 +7,10 @@
 #ifndef SHED_TSC_CLOCK_H_
 #define SHED_TSC_CLOCK_H_
 
-#include <algorithm>
 #include <cstdint>
 
 #include "shed/clock.h"
+#include "shed/internal/bounds.h"
 #include "shed/internal/clock_line.h"
 #include "shed/internal/cpu_counter.h"
 #include "shed/internal/line_slots.h"
@@ -77,7 +77,7 @@ class BasicTscClock {
         if (offset < line.span) return TimePoint(Duration(line.At(offset)));
       } else {
         const std::int64_t now = reference_.Now().time_since_epoch().count();
-        if (now < line.end) return TimePoint(Duration(std::max(now, line.begin)));
+        if (now < line.end) return TimePoint(Duration(internal::Max(now, line.begin)));
       }
       lines_.Replace(turn, line.Next(Measure()));
     }

@@ -24,14 +24,13 @@
 #ifndef SHED_VEGAS_H_
 #define SHED_VEGAS_H_
 
-#include <algorithm>
 #include <array>
 #include <chrono>
-#include <cmath>
 #include <cstdint>
 #include <string_view>
 
 #include "shed/adaptive_limiter.h"
+#include "shed/internal/bounds.h"
 #include "shed/internal/criticality_share.h"
 #include "shed/internal/sampled_limit.h"
 #include "shed/internal/validate.h"
@@ -112,7 +111,7 @@ class BasicVegas : public internal::SampledLimit<BasicVegas<Sync>, VegasOptions,
            (1 - static_cast<double>(baseline.count()) / static_cast<double>(sample.count()));
   }
   static double NextLimit(const VegasOptions& options, double limit, double queued) noexcept {
-    const double log = std::max(1.0, std::log10(limit));
+    const double log = internal::Max(1.0, __builtin_log10(limit));
     if (queued <= log) return limit + options.beta * log;
     if (queued < options.alpha * log) return limit + log;
     if (queued > options.beta * log) return limit - log;
@@ -132,10 +131,10 @@ class BasicVegas : public internal::SampledLimit<BasicVegas<Sync>, VegasOptions,
   }
 
  private:
-  Duration Baseline() const noexcept { return std::min(least_, least_before_); }
+  Duration Baseline() const noexcept { return internal::Min(least_, least_before_); }
 
   void Learn(const internal::SampledWindow& window) noexcept {
-    const Duration latency = std::min(window.latency, this->options().max_baseline);
+    const Duration latency = internal::Min(window.latency, this->options().max_baseline);
     if (!known_ || Elapsed(since_, window.end) >= this->options().baseline_interval) {
       least_before_ = known_ ? least_ : latency;
       least_ = latency;
@@ -143,7 +142,7 @@ class BasicVegas : public internal::SampledLimit<BasicVegas<Sync>, VegasOptions,
       known_ = true;
       return;
     }
-    least_ = std::min(least_, latency);
+    least_ = internal::Min(least_, latency);
   }
 
   bool known_ = false;

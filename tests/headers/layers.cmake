@@ -11,6 +11,12 @@ set(wrappers keyed.h named.h shadow.h solo.h switch.h)
 set(heavy filesystem format fstream functional future iostream list map random ranges regex set
           source_location sstream thread unordered_map unordered_set)
 
+# And what costs less, but adds up: core stands on what <chrono>, <mutex> and <optional> bring, and has
+# bounds.h and fixed_array.h in internal/ instead.
+# (Those that need Abseil anyway may do as they like.)
+set(abseil keyed.h status.h)
+set(costly algorithm cmath functional memory numeric vector)
+
 file(GLOB_RECURSE headers RELATIVE ${ROOT}/include/shed ${ROOT}/include/shed/*.h)
 set(failures 0)
 macro(fail)
@@ -56,6 +62,8 @@ foreach(header IN LISTS headers)
     if(NOT included MATCHES "^shed/")
       if(included IN_LIST heavy AND NOT kind MATCHES "^(adapters|sim|testing)$")
         fail("includes <${included}>, which is heavy: everybody who includes the header pays")
+      elseif(included IN_LIST costly AND NOT kind MATCHES "^(adapters|sim|testing)$" AND NOT header IN_LIST abseil)
+        fail("includes <${included}>, a tenth of what all of core costs")
       endif()
       continue()
     endif()

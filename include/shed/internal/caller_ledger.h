@@ -10,13 +10,13 @@
 #ifndef SHED_INTERNAL_CALLER_LEDGER_H_
 #define SHED_INTERNAL_CALLER_LEDGER_H_
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 
+#include "shed/internal/bounds.h"
 #include "shed/internal/caller_slots.h"
 #include "shed/internal/fingerprint.h"
+#include "shed/internal/fixed_array.h"
 #include "shed/internal/index_list.h"
 #include "shed/internal/time_queue.h"
 #include "shed/time.h"
@@ -72,11 +72,10 @@ class CallerLedger {
   CallerLedger(const CallerTerms& terms, Slots& slots)
       : terms_(terms),
         slots_(slots),
-        links_(std::make_unique<IndexLinks[]>(std::size_t{slots.last()} + 1 +
-                                              TimeQueue::HeadCount(terms.window) +
-                                              TimeQueue::HeadCount(terms.decay.longest))),
-        recent_(terms.window, links_.get(), slots.last() + 1),
-        idle_(terms.decay.longest, links_.get(),
+        links_(std::size_t{slots.last()} + 1 + TimeQueue::HeadCount(terms.window) +
+               TimeQueue::HeadCount(terms.decay.longest)),
+        recent_(terms.window, links_.data(), slots.last() + 1),
+        idle_(terms.decay.longest, links_.data(),
               slots.last() + 1 + TimeQueue::HeadCount(terms.window)) {}
 
   TimePoint now() const noexcept { return now_; }
@@ -84,19 +83,19 @@ class CallerLedger {
 
   // Moves time on to `now`, never back, and lets go what has expired by then.
   void AdvanceTo(TimePoint now) noexcept {
-    now_ = std::max(now_, now);
-    idle_.AdvanceTo(links_.get(), IdleFrom(now_), [this](std::uint32_t i) {
+    now_ = Max(now_, now);
+    idle_.AdvanceTo(links_.data(), IdleFrom(now_), [this](std::uint32_t i) {
       Held held = slots_.Hold(i);
       const std::uint64_t since = TimeKey(held->at);
       if (since >= IdleFrom(now_)) return TimeQueue::Key(since);
       Forget(held);
       return TimeQueue::kNever;
     });
-    recent_.AdvanceTo(links_.get(), RecentFrom(now_), [this](std::uint32_t i) {
+    recent_.AdvanceTo(links_.data(), RecentFrom(now_), [this](std::uint32_t i) {
       Held held = slots_.Hold(i);
       if (TimeKey(held->at) >= RecentFrom(now_)) {
         // It asked since. Beside this call, it may have done so at a later time than this.
-        const TimePoint at = std::min(held->at, now_);
+        const TimePoint at = Min(held->at, now_);
         held->queued_in = terms_.UnitOf(at);
         return TimeQueue::Key(TimeKey(at));
       }
@@ -130,13 +129,13 @@ class CallerLedger {
   // It is active, and the last of all to expire.
   void AskAgain(Held& held) noexcept {
     if (held->is == CallerIs::kRecent || held->is == CallerIs::kIdle) {
-      TimeQueue::Remove(links_.get(), held.index());
+      TimeQueue::Remove(links_.data(), held.index());
     }
     if (held->is != CallerIs::kRecent && held->held == 0) ++counts_.active;
-    held->at = held->is == CallerIs::kRecent ? std::max(held->at, now_) : now_;
+    held->at = held->is == CallerIs::kRecent ? Max(held->at, now_) : now_;
     held->is = CallerIs::kRecent;
     held->queued_in = terms_.UnitOf(now_);
-    recent_.Insert(links_.get(), held.index(), TimeQueue::Key(TimeKey(now_)));
+    recent_.Insert(links_.data(), held.index(), TimeQueue::Key(TimeKey(now_)));
   }
   // A caller whose window has ended has given back the last that it held, now.
   void ReleasedAll(Held& held) noexcept { BecomeIdle(held, now_); }
@@ -144,13 +143,13 @@ class CallerLedger {
   // The counts as AdvanceTo(at) would leave them.
   CallerCounts CountsAt(TimePoint at) const noexcept {
     CallerCounts counts = counts_;
-    recent_.ForEachBefore(links_.get(), RecentFrom(at), [&](std::uint32_t i) {
+    recent_.ForEachBefore(links_.data(), RecentFrom(at), [&](std::uint32_t i) {
       const Held held = slots_.Hold(i);
       if (terms_.IsActive(*held, at)) return;
       --counts.active;
       if (i != slots_.last() && terms_.IsForgotten(held, at)) --counts.tracked;
     });
-    idle_.ForEachBefore(links_.get(), IdleFrom(at), [&](std::uint32_t i) {
+    idle_.ForEachBefore(links_.data(), IdleFrom(at), [&](std::uint32_t i) {
       if (terms_.IsForgotten(slots_.Hold(i), at)) --counts.tracked;
     });
     return counts;
@@ -176,7 +175,7 @@ class CallerLedger {
     }
     held->at = since;
     held->is = CallerIs::kIdle;
-    idle_.Insert(links_.get(), held.index(), TimeQueue::Key(TimeKey(since)));
+    idle_.Insert(links_.data(), held.index(), TimeQueue::Key(TimeKey(since)));
   }
   void Forget(Held& held) noexcept {
     slots_.Erase(held);
@@ -186,7 +185,7 @@ class CallerLedger {
   const CallerTerms& terms_;
   Slots& slots_;
   // Of each entry, in its queue; then the heads of the queues.
-  const std::unique_ptr<IndexLinks[]> links_;
+  const FixedArray<IndexLinks> links_;
   TimeQueue recent_;
   TimeQueue idle_;
   CallerCounts counts_;

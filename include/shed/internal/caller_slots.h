@@ -6,8 +6,8 @@
 // an entry on to the next. Each line counts the entries that were sent on past it, so that a search
 // stops at the first line with none, and an entry is taken out without a grave and without moving
 // others (a table of graves must be rebuilt now and then, and rotating names would make that their
-// lever). There are two places for each caller, so that with all of them in a search reads 1.2 lines
-// if nobody ever left, and 1.5 in the long run.
+// lever). There are two places for each caller, so that with all of them in a search reads 1.2
+// lines if nobody ever left, and 1.5 in the long run.
 //
 // Locking: each entry has a lock, and who holds it has a Held. One at a time may change which
 // entries are in; a search may run beside that: it then may miss an entry, and never gives a wrong
@@ -17,13 +17,13 @@
 #ifndef SHED_INTERNAL_CALLER_SLOTS_H_
 #define SHED_INTERNAL_CALLER_SLOTS_H_
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 
+#include "shed/internal/bounds.h"
 #include "shed/internal/fingerprint.h"
+#include "shed/internal/fixed_array.h"
 #include "shed/internal/hints.h"
 #include "shed/internal/index_list.h"
 #include "shed/internal/spin_lock.h"
@@ -39,7 +39,7 @@ struct DemeritDecay {
   // The demerit that is left `elapsed` after a refusal that left it at `demerit`.
   constexpr double After(double demerit, Duration elapsed) const noexcept {
     if (elapsed >= longest) return 0;
-    return std::max(0.0, demerit - per_second * (static_cast<double>(elapsed.count()) * 1e-9));
+    return Max(0.0, demerit - per_second * (static_cast<double>(elapsed.count()) * 1e-9));
   }
 };
 
@@ -124,7 +124,7 @@ class CallerSlots {
       if (!entry_->has_demerit && demerit <= 0) return;
       CallerFault& fault = slots_->faults_[index_];
       fault.demerit = demerit;
-      fault.refused_at = entry_->has_demerit ? std::max(fault.refused_at, at) : at;
+      fault.refused_at = entry_->has_demerit ? Max(fault.refused_at, at) : at;
       entry_->has_demerit = true;
     }
 
@@ -138,9 +138,7 @@ class CallerSlots {
 
   // Room for `capacity` callers, at most 2^30, and one entry that is nobody's.
   explicit CallerSlots(std::uint32_t capacity)
-      : lines_(capacity),
-        entries_(std::make_unique<Line[]>(lines_ + std::size_t{1})),
-        faults_(std::make_unique<CallerFault[]>(2 * std::size_t{lines_} + 1)) {}
+      : lines_(capacity), entries_(lines_ + std::size_t{1}), faults_(2 * std::size_t{lines_} + 1) {}
 
   // The entry that is nobody's: behind all others.
   std::uint32_t last() const noexcept { return 2 * lines_; }
@@ -216,8 +214,8 @@ class CallerSlots {
   }
 
   const std::uint32_t lines_;
-  const std::unique_ptr<Line[]> entries_;
-  const std::unique_ptr<CallerFault[]> faults_;
+  const FixedArray<Line> entries_;
+  const FixedArray<CallerFault> faults_;
 };
 
 }  // namespace shed::internal

@@ -11,7 +11,6 @@
 #ifndef SHED_INTERNAL_CALLER_TABLE_H_
 #define SHED_INTERNAL_CALLER_TABLE_H_
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -19,6 +18,7 @@
 #include <utility>
 
 #include "shed/internal/annotations.h"
+#include "shed/internal/bounds.h"
 #include "shed/internal/caller_ledger.h"
 #include "shed/internal/caller_slots.h"
 #include "shed/internal/fingerprint.h"
@@ -97,7 +97,7 @@ class CallerTable {
     if (!IsDue(at)) [[likely]] {
       Held held = slots_.Find(id);
       if (held && terms_.MayStay(*held, at)) [[likely]] {
-        held->at = std::max(held->at, at);
+        held->at = Max(held->at, at);
         return Caller(*this, std::move(held), at);
       }
     }
@@ -112,7 +112,7 @@ class CallerTable {
       Held held = slots_.Hold(i);
       if (held.generation() != generation || held->held == 0) return {};
       if (terms_.MayStay(*held, at)) [[likely]] {
-        held->at = std::max(held->at, at);
+        held->at = Max(held->at, at);
         return Caller(*this, std::move(held), at);
       }
     }
@@ -151,18 +151,18 @@ class CallerTable {
 
   // The latest of `now` and what calls brought.
   TimePoint Later(TimePoint now) const noexcept {
-    for (const Clock& clock : clocks_) now = std::max(now, clock.Read());
+    for (const Clock& clock : clocks_) now = Max(now, clock.Read());
     return now;
   }
   // As a call at `now` would find them. Costs O(1), and a step for each caller that expired since
   // the last call or whose place in the queue comes up; changes nothing.
   CallerCounts CountsAt(TimePoint now) const noexcept {
     const MutexLock lock(mutex_);
-    return ledger_.CountsAt(std::max(Later(now), ledger_.now()));
+    return ledger_.CountsAt(Max(Later(now), ledger_.now()));
   }
   State StateAt(const Fingerprint& id, TimePoint now, CallerCounts& counts) const noexcept {
     const MutexLock lock(mutex_);
-    const TimePoint at = std::max(Later(now), ledger_.now());
+    const TimePoint at = Max(Later(now), ledger_.now());
     counts = ledger_.CountsAt(at);
     if (const Held held = slots_.Find(id); held && !terms_.IsForgotten(held, at)) {
       return StateOf(held, at);
@@ -234,7 +234,7 @@ class CallerTable {
   }
 
   std::uint32_t Give(Held& held, std::uint32_t units) noexcept {
-    units = std::min(units, held->held);
+    units = Min(units, held->held);
     held->held -= units;
     if (units > 0) units_.Give(Sync::Stripe(), units);
     return units;

@@ -6,10 +6,10 @@
 #ifndef SHED_INTERNAL_CLOCK_LINE_H_
 #define SHED_INTERNAL_CLOCK_LINE_H_
 
-#include <algorithm>
 #include <cstdint>
 #include <limits>
 
+#include "shed/internal/bounds.h"
 #include "shed/internal/int128.h"
 #include "shed/time.h"
 
@@ -67,7 +67,7 @@ struct ClockLine {
     const std::int64_t taken =
         Elapsed(TimePoint(Duration(at)), TimePoint(Duration(now.at))).count();
     const bool forward = counts - 1 < kMaxCounts && taken > 0;
-    if (forward && kExact * Uncertainty(now, counts, taken) <= std::min(taken, kLongest)) {
+    if (forward && kExact * Uncertainty(now, counts, taken) <= Min(taken, kLongest)) {
       const Int128 exact = (Int128{taken} << kShift) / counts;
       const std::uint64_t measured = exact <= kMaxRate ? static_cast<std::uint64_t>(exact) : 0;
       if (rate != 0 && Agrees(measured)) {
@@ -104,14 +104,14 @@ struct ClockLine {
   // readings are ahead of it. On the reference if they are too far ahead.
   constexpr ClockLine OnCounter(const ClockSample& now, std::uint64_t measured,
                                 std::int64_t taken) const noexcept {
-    const std::int64_t lasts = std::clamp(SaturatingAdd(taken, taken), kShortest, kLongest);
+    const std::int64_t lasts = Clamp(SaturatingAdd(taken, taken), kShortest, kLongest);
     const std::int64_t ahead =
         Elapsed(TimePoint(Duration(now.at)), TimePoint(Duration(end))).count();
     ClockLine line;
     if (ahead > lasts / 8) return line;
     line.count = now.count;
     line.span = static_cast<std::uint64_t>((Int128{lasts} << kShift) / measured);
-    line.begin = std::max(now.at, end);
+    line.begin = Max(now.at, end);
     line.slope = static_cast<std::uint64_t>(Int128{measured} * (lasts - ahead) / lasts);
     line.end = line.At(line.span);
     line.at = now.at;
@@ -125,11 +125,11 @@ struct ClockLine {
                                          std::int64_t now, std::uint64_t rate) noexcept {
     const Int128 uncertainty = Int128{anchor.width} + (rate >> kShift) + 1;
     const std::int64_t wait =
-        SaturateToInt64(std::clamp<Int128>(2 * kExact * uncertainty, kShortest, kLongestWait));
+        SaturateToInt64(Clamp<Int128>(2 * kExact * uncertainty, kShortest, kLongestWait));
     ClockLine line;
     line.count = anchor.count;
     line.begin = floor;
-    line.end = std::max(SaturatingAdd(now, wait), floor);
+    line.end = Max(SaturatingAdd(now, wait), floor);
     line.at = anchor.at;
     line.width = anchor.width;
     line.rate = rate;

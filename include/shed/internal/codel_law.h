@@ -2,10 +2,9 @@
 #ifndef SHED_INTERNAL_CODEL_LAW_H_
 #define SHED_INTERNAL_CODEL_LAW_H_
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 
+#include "shed/internal/bounds.h"
 #include "shed/time.h"
 
 namespace shed::internal {
@@ -22,7 +21,7 @@ class CodelLaw {
   // Whether to drop an item that waited for `sojourn` and comes out of the queue at `now`; a `now`
   // before an earlier one counts as that.
   bool Drop(Duration sojourn, TimePoint now, Duration target, Duration interval) noexcept {
-    now_ = std::max(now_, now);
+    now_ = Max(now_, now);
     const bool stands = Stands(sojourn, target, interval);
     if (!stands) {
       dropping_ = false;
@@ -58,7 +57,7 @@ class CodelLaw {
   }
   Duration Gap(Duration interval) const noexcept {
     return Duration(static_cast<std::int64_t>(static_cast<double>(interval.count()) /
-                                              std::sqrt(static_cast<double>(count_))));
+                                              __builtin_sqrt(static_cast<double>(count_))));
   }
 
   TimePoint now_ = TimePoint::min();

@@ -4,9 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "shed/internal/breaker_rule.h"
+#include "shed/internal/fixed_array.h"
 
 namespace shed::internal {
 
@@ -47,7 +47,7 @@ class CountWindow {
   std::size_t size_;
   std::size_t next_ = 0;
   BreakerCounts counts_;
-  std::vector<std::uint64_t> ring_;
+  FixedArray<std::uint64_t> ring_;
 };
 
 }  // namespace shed::internal

@@ -2,12 +2,12 @@
 #ifndef SHED_INTERNAL_HISTOGRAM_H_
 #define SHED_INTERNAL_HISTOGRAM_H_
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
 #include <cstdint>
 
+#include "shed/internal/bounds.h"
 #include "shed/time.h"
 
 namespace shed::internal {
@@ -53,7 +53,7 @@ struct LatencyCounts {
     const double exact = quantile * static_cast<double>(total);
     auto rank = static_cast<std::uint64_t>(exact);
     if (static_cast<double>(rank) < exact) ++rank;  // Rounds up: 0.5 of 5 samples is the third.
-    rank = std::clamp<std::uint64_t>(rank, 1, total);
+    rank = Clamp<std::uint64_t>(rank, 1, total);
     std::uint64_t seen = 0;
     for (std::uint32_t i = 0; i < counts.size(); ++i) {
       seen += counts[i];

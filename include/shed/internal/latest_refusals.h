@@ -11,7 +11,6 @@
 #ifndef SHED_INTERNAL_LATEST_REFUSALS_H_
 #define SHED_INTERNAL_LATEST_REFUSALS_H_
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
 

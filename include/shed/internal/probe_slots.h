@@ -2,11 +2,11 @@
 #ifndef SHED_INTERNAL_PROBE_SLOTS_H_
 #define SHED_INTERNAL_PROBE_SLOTS_H_
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
+#include "shed/internal/bounds.h"
+#include "shed/internal/fixed_array.h"
 #include "shed/time.h"
 
 namespace shed::internal {
@@ -14,14 +14,15 @@ namespace shed::internal {
 // A fixed number of slots. Allocates when it is made. Not synchronised: the owner locks.
 class ProbeSlots {
  public:
-  explicit ProbeSlots(std::size_t size) : began_(size, kFree) {}
+  explicit ProbeSlots(std::size_t size) : began_(size) { Clear(); }
 
   // Returns the slot of a probe that begins at `now`. Requires !full().
   std::uint32_t Claim(TimePoint now) noexcept {
-    const auto slot = std::find(began_.begin(), began_.end(), kFree);
-    *slot = std::min(now, kLatest);
+    std::uint32_t slot = 0;
+    while (began_[slot] != kFree) ++slot;
+    began_[slot] = Min(now, kLatest);
     ++in_flight_;
-    return static_cast<std::uint32_t>(slot - began_.begin());
+    return slot;
   }
   // Gives back a slot that Claim returned, once.
   void Release(std::uint32_t slot) noexcept {
@@ -29,12 +30,16 @@ class ProbeSlots {
     --in_flight_;
   }
   void Clear() noexcept {
-    std::fill(began_.begin(), began_.end(), kFree);
+    for (TimePoint& began : began_) began = kFree;
     in_flight_ = 0;
   }
 
   // When the oldest probe that is out began; TimePoint::max() if none is.
-  TimePoint Oldest() const noexcept { return *std::min_element(began_.begin(), began_.end()); }
+  TimePoint Oldest() const noexcept {
+    TimePoint oldest = TimePoint::max();
+    for (const TimePoint began : began_) oldest = Min(oldest, began);
+    return oldest;
+  }
   std::uint32_t in_flight() const noexcept { return in_flight_; }
   bool full() const noexcept { return in_flight_ == began_.size(); }
 
@@ -42,7 +47,7 @@ class ProbeSlots {
   static constexpr TimePoint kFree = TimePoint::max();
   static constexpr TimePoint kLatest = kFree - Duration(1);
 
-  std::vector<TimePoint> began_;
+  FixedArray<TimePoint> began_;
   std::uint32_t in_flight_ = 0;
 };
 

@@ -3,13 +3,13 @@
 #ifndef SHED_INTERNAL_SAMPLED_LIMIT_H_
 #define SHED_INTERNAL_SAMPLED_LIMIT_H_
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <string_view>
 
 #include "shed/adaptive_limiter.h"
+#include "shed/internal/bounds.h"
 #include "shed/internal/criticality_share.h"
 #include "shed/internal/histogram.h"
 #include "shed/internal/validate.h"
@@ -80,8 +80,8 @@ class SampledLimit {
     const std::uint32_t peak = peak_.exchange(0, std::memory_order_relaxed);
     const std::uint64_t late = late_.exchange(0, std::memory_order_relaxed);
     // Counted, as a bucket's middle may lie below a time-out that all its samples have reached.
-    const bool timed_out = static_cast<double>(late) >
-                           (1 - options_.percentile) * static_cast<double>(counts.total);
+    const bool timed_out =
+        static_cast<double>(late) > (1 - options_.percentile) * static_cast<double>(counts.total);
     const bool congested = shed || timed_out;
     Step({.end = window.end, .latency = sample_, .peak = peak, .congested = congested});
     Report(window, shed, events);
@@ -112,8 +112,8 @@ class SampledLimit {
       const bool unused = 2.0 * window.peak < limit;
       if (wanted > limit && unused) wanted = limit;
     }
-    return std::clamp(wanted, static_cast<double>(options.min_limit),
-                      static_cast<double>(options.max_limit));
+    return Clamp(wanted, static_cast<double>(options.min_limit),
+                 static_cast<double>(options.max_limit));
   }
 
  protected:

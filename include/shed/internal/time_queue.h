@@ -16,10 +16,10 @@
 #ifndef SHED_INTERNAL_TIME_QUEUE_H_
 #define SHED_INTERNAL_TIME_QUEUE_H_
 
-#include <algorithm>
 #include <bit>
 #include <cstdint>
 
+#include "shed/internal/bounds.h"
 #include "shed/internal/index_list.h"
 #include "shed/time.h"
 
@@ -54,9 +54,7 @@ class TimeQueue {
     return shift;
   }
   // A time as a key: the last of all times counts as the one before it.
-  static constexpr std::uint64_t Key(std::uint64_t time) noexcept {
-    return std::min(time, kNever - 1);
-  }
+  static constexpr std::uint64_t Key(std::uint64_t time) noexcept { return Min(time, kNever - 1); }
 
   // All that was due before it was handed out.
   std::uint64_t frontier() const noexcept { return frontier_; }
@@ -135,7 +133,7 @@ class TimeQueue {
 
   // How many digits the part of a key below a unit has.
   static constexpr unsigned Levels(unsigned shift) noexcept {
-    return std::max(1u, (shift + kDigitBits - 1) / kDigitBits);
+    return Max(1u, (shift + kDigitBits - 1) / kDigitBits);
   }
 
   static constexpr std::uint32_t Digit(std::uint64_t key, unsigned level) noexcept {
@@ -154,16 +152,16 @@ class TimeQueue {
     for (unsigned level = 0; level < Levels(shift_); ++level) {
       const std::uint64_t used = used_[kRing / 64 + level];
       if (used == 0) continue;
-      const unsigned above = std::min((level + 1) * kDigitBits, shift_);
+      const unsigned above = Min((level + 1) * kDigitBits, shift_);
       const bool beyond = (to ^ frontier_) >> above != 0;
       const std::uint64_t upto = beyond ? kNever : kNever >> (63 - Digit(to, level));
       each(kRing / 64 + level, used & upto);
     }
     const std::uint64_t unit = frontier_ >> shift_;
-    const std::uint64_t units = std::min<std::uint64_t>((to >> shift_) - unit, kRing);
+    const std::uint64_t units = Min<std::uint64_t>((to >> shift_) - unit, kRing);
     for (std::uint64_t step = 0; step < units;) {
       const auto bucket = static_cast<std::uint32_t>(unit + 1 + step) % kRing;
-      const auto count = std::min<std::uint64_t>(64 - bucket % 64, units - step);
+      const auto count = Min<std::uint64_t>(64 - bucket % 64, units - step);
       const std::uint64_t mask = kNever >> (64 - count) << bucket % 64;
       each(bucket / 64, used_[bucket / 64] & mask);
       step += count;

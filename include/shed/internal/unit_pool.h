@@ -15,10 +15,10 @@
 #ifndef SHED_INTERNAL_UNIT_POOL_H_
 #define SHED_INTERNAL_UNIT_POOL_H_
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
+#include "shed/internal/bounds.h"
 #include "shed/internal/hints.h"
 #include "shed/sync.h"
 
@@ -63,7 +63,7 @@ class UnitPool {
   std::uint32_t in_use() const noexcept {
     std::uint64_t free = pool_.load(std::memory_order_relaxed);
     for (const Stripe& stripe : stripes_) free += stripe.units.load(std::memory_order_relaxed);
-    return units_ - static_cast<std::uint32_t>(std::min<std::uint64_t>(free, units_));
+    return units_ - static_cast<std::uint32_t>(Min<std::uint64_t>(free, units_));
   }
 
  private:
