@@ -143,6 +143,7 @@ class Flights : public Scenario {
       }
       mine.held = 1;
       Scheduler::Remember({i, mine.refused, mine.cancelled, 1});
+      Scheduler::Work();
       mine.open = 1;
       mine.held = 0;
       End(call, ticket, events);
@@ -309,7 +310,7 @@ TEST(AdaptiveLimiterSchedule, ThreeThreadsAtRandom) {
 TEST(AdaptiveLimiterSchedule, KneeAtRandom) {
   const Explored explored = ExploreRandom<Flights<Knee>>(
       100'000, 3, KneeOptions{.min_limit = 1, .initial_limit = 2, .headroom = 1},
-      ManyCalls(3, 16, 20ms));
+      ManyCalls(3, 12, 30ms));
   ExpectFine(explored);
   EXPECT_GT(Flights<Knee>::limit_moved(), explored.schedules / 5);
 }

@@ -67,7 +67,7 @@ class Budget : public Scenario {
               .admitted()) {
         held_[me] = ticket.units;
         Scheduler::Remember({i, hogs_[me], ticket.index, ticket.generation, ticket.units});
-        here_.store(0);
+        Scheduler::Work();
         held_[me] = 0;
         for (int twice = 0; twice < 2; ++twice) {  // The second does nothing.
           if (call.cancel) {
@@ -109,7 +109,6 @@ class Budget : public Scenario {
   const DemeritTrackerOptions options_;
   SamePlaces places_;
   Tracker tracker_;
-  ScheduledSync::Atomic<std::uint32_t> here_{0};  // An access: others go on while units are held.
   const Calls calls_;
   Duration latest_{0};
   std::array<std::int64_t, kMaxThreads> held_{};  // Units, by each thread.
@@ -132,7 +131,7 @@ class Copies : public Scenario {
   void Run(int thread) override {
     Tracker::Ticket copy = ticket_;
     Events events;
-    here_.store(0);
+    Scheduler::Work();
     if (thread == 0 && cancel_) {
       tracker_.Cancel(copy, Verdict::Refuse(Reason::kConcurrency), TimePoint(20ms), events);
       return;
@@ -143,7 +142,7 @@ class Copies : public Scenario {
     if (!tracker_.Admit({.caller = "c"}, TimePoint(20ms), mine, events).admitted()) return;
     holds_ = 1;
     Scheduler::Remember({1, mine.index, mine.generation});
-    here_.store(0);
+    Scheduler::Work();
     holds_ = 0;
     tracker_.Complete(mine, Outcome::kSuccess);
   }
@@ -160,7 +159,6 @@ class Copies : public Scenario {
 
   SamePlaces places_;
   Tracker tracker_;
-  ScheduledSync::Atomic<std::uint32_t> here_{0};  // An access, while the unit is held.
   const bool cancel_;
   Tracker::Ticket ticket_;
   std::uint32_t holds_ = 0;

@@ -149,6 +149,7 @@ class Guards : public Scenario {
   Guard Ask(std::size_t me) {
     Guard guard = limiter_.TryAdmit({.caller = me == 0 ? "a" : "b"});
     ++(guard ? tally_[me].admitted : tally_[me].refused);
+    if (guard) Scheduler::Work();
     return guard;
   }
   void End(Ends how, Guard guard, std::size_t me) {

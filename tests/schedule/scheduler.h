@@ -20,6 +20,7 @@ namespace shed::schedule {
 
 enum class Op : std::uint8_t {
   kStart,
+  kWork,
   kLoad,
   kStore,
   kExchange,
@@ -124,6 +125,15 @@ class Scheduler {
     std::uint64_t history = MixBits(static_cast<std::uint64_t>(running_->current_) + 1);
     for (const std::uint64_t bits : known) history = MixBits(history + kGolden + MixBits(bits));
     running_->At(running_->current_).history = history;
+  }
+
+  // A thread of the scenario works for a while: others may go on meanwhile. What it notes between
+  // two accesses, no check sees; what it has noted before its work, checks see.
+  static void Work() {
+    if (running_ == nullptr) return;
+    Scheduler& self = *running_;
+    self.Await({.op = Op::kWork});
+    self.Made(Op::kWork, nullptr, 0, 0, 0);
   }
 
   // A thread of the scenario complains. The first complaint counts; and none in the rest of a
@@ -252,6 +262,7 @@ class Scheduler {
   bool IsPrivate(const Thread& self) {
     if (options_.sharing == nullptr) return false;
     const Op op = self.pending.op;
+    if (op == Op::kWork) return false;
     const bool shared =
         op >= Op::kLock ? options_.sharing->UseMutex(self.pending.address, self.index)
                         : options_.sharing->Use(self.pending.address, self.index, op != Op::kLoad);
@@ -323,12 +334,14 @@ class Scheduler {
   }
 
   void Trace(Op op, const void* address, std::uint64_t before, std::uint64_t after) {
-    static constexpr const char* kNames[] = {"starts", "load",     "store", "exchange", "change",
-                                             "cas",    "weak cas", "lock",  "try_lock", "unlock"};
+    static constexpr const char* kNames[] = {"starts",   "works",    "load",  "store",
+                                             "exchange", "change",   "cas",   "weak cas",
+                                             "lock",     "try_lock", "unlock"};
     std::array<char, 160> line;
     int length = 0;
-    if (op == Op::kStart) {
-      length = std::snprintf(line.data(), line.size(), "  thread %d starts\n", current_);
+    if (op <= Op::kWork) {
+      length = std::snprintf(line.data(), line.size(), "  thread %d %s\n", current_,
+                             kNames[static_cast<std::size_t>(op)]);
     } else {
       const auto place = names_.emplace(address, names_.size()).first->second;
       length = std::snprintf(line.data(), line.size(), "  thread %d %s #%zu: %llx -> %llx\n",

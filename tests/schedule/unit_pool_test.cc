@@ -64,7 +64,7 @@ class Units : public Scenario {
       }
       holds_[me] = units;
       Scheduler::Remember({i, 1});
-      here_.store(0);
+      Scheduler::Work();
       holds_[me] = 0;
       pool_.Give(stripe, units);
       may_hold_[me] = 0;
@@ -101,7 +101,6 @@ class Units : public Scenario {
  private:
   const std::uint32_t units_;
   Pool pool_;
-  ScheduledSync::Atomic<std::uint32_t> here_{0};  // An access: others go on while units are held.
   const Takes takes_;
   std::array<std::uint32_t, kMaxThreads> holds_{};  // For certain.
   std::array<std::uint32_t, kMaxThreads>
