@@ -37,3 +37,8 @@ if(SHED_BUILD_BENCH AND NOT TARGET benchmark::benchmark)
   set(BENCHMARK_ENABLE_INSTALL OFF)
   FetchContent_MakeAvailable(benchmark)
 endif()
+
+# Optional, and never downloaded: without it there is no shed::prometheus.
+if(SHED_PROMETHEUS AND NOT TARGET prometheus-cpp::core)
+  find_package(prometheus-cpp CONFIG QUIET GLOBAL)
+endif()

@@ -18,6 +18,13 @@ static_assert(IndexOf(Criticality::kSheddable) == 0 && IndexOf(Criticality::kCri
 static_assert(IndexOf(static_cast<Criticality>(4)) == 0);
 static_assert(IndexOf(static_cast<Criticality>(255)) == 0);
 
+// As metric labels have them.
+static_assert(Name(Criticality::kSheddable) == "sheddable");
+static_assert(Name(Criticality::kSheddablePlus) == "sheddable_plus");
+static_assert(Name(Criticality::kCritical) == "critical");
+static_assert(Name(Criticality::kCriticalPlus) == "critical_plus");
+static_assert(Name(static_cast<Criticality>(4)) == "sheddable");
+
 // The defaults that a newcomer relies on: "admit now or refuse", and a client that waits for ever.
 static_assert(std::is_aggregate_v<Request>);
 constexpr Request kDefault{};

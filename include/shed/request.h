@@ -27,6 +27,14 @@ constexpr std::size_t IndexOf(Criticality criticality) noexcept {
   return index < kCriticalityCount ? index : 0;
 }
 
+// Returns the class in words for logs and metric labels: "sheddable", "critical_plus". A value cast
+// from outside the four gets the name of the least critical.
+constexpr std::string_view Name(Criticality criticality) noexcept {
+  constexpr std::string_view kNames[kCriticalityCount] = {"sheddable", "sheddable_plus", "critical",
+                                                          "critical_plus"};
+  return kNames[IndexOf(criticality)];
+}
+
 // One call that asks to be admitted. Every field has a default; name only what you know:
 // `limiter.TryAdmit({.caller = user, .cost = 2})`.
 struct Request {
