@@ -38,6 +38,22 @@ TEST(LimiterGate, HoldsThePermitOfEachSlotUntilItsEnd) {
   EXPECT_TRUE(gate.TryAdmit({}, 0));
 }
 
+// What a limit says of itself reaches the gate.
+struct LimitThatMeasures : Limit {
+  bool Measuring(const L& limiter) const { return limiter.Get<Policy>().Read({}).in_flight > 0; }
+};
+TEST(LimiterGate, SaysWhetherTheLimitMeasures) {
+  ManualClock clock;
+  LimiterGate<L, LimitThatMeasures> gate(LimitThatMeasures{}, clock,
+                                         ConcurrencyLimiterOptions{.limit = 2});
+  EXPECT_FALSE(gate.measuring());
+  EXPECT_TRUE(gate.TryAdmit({}, 0));
+  EXPECT_TRUE(gate.measuring());
+  LimiterGate<L, Limit> plain(Limit{}, clock, ConcurrencyLimiterOptions{.limit = 2});
+  EXPECT_TRUE(plain.TryAdmit({}, 0));
+  EXPECT_FALSE(plain.measuring());
+}
+
 TEST(OpenGate, AdmitsAll) {
   OpenGate gate;
   for (std::uint32_t slot = 0; slot < 1000; ++slot) EXPECT_TRUE(gate.TryAdmit({}, slot));

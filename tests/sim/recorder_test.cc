@@ -50,6 +50,15 @@ TEST(Recorder, KeepsLatenciesOfTheEventWithoutItsFirstSeconds) {
   EXPECT_EQ(recorder.Sum(Count::kGood, 0, 10), 5u);
 }
 
+// The table is as wide as the widest of the sources' own kinds, too.
+TEST(Recorder, KeepsLatenciesOfASourcesOwnKinds) {
+  Scenario scenario = TenSeconds();
+  scenario.sources = {Source{.phases = {{0s, {{0.2, 1ms}, {0.3, 2ms}, {0.5, 3ms}}}}}};
+  Recorder recorder(scenario, 1);
+  recorder.AddAnswer(At(4s), 3ms, 0, 2);
+  EXPECT_THAT(recorder.latencies(), ElementsAre(ElementsAre(), ElementsAre(), ElementsAre(3ms)));
+}
+
 // A median, since a probe that pins the limit for a moment says nothing of where it stands.
 TEST(Recorder, MedianLimitIgnoresAProbe) {
   const Scenario scenario = TenSeconds();

@@ -28,5 +28,12 @@ TEST(CallerNames, NumbersTheCallersOfASource) {
   EXPECT_THAT(CallerNames(s), ElementsAre("quiet0", "quiet1", "loud"));
 }
 
+TEST(CallerSources, SaysWhereEachCallerComesFrom) {
+  Scenario s;
+  s.sources = {Source{.name = "a", .callers = 2, .stages = {}, .bursts = {}},
+               Source{.name = "b", .callers = 1, .stages = {}, .bursts = {}}};
+  EXPECT_THAT(CallerSources(s), ElementsAre(0u, 0u, 1u));
+}
+
 }  // namespace
 }  // namespace shed::sim

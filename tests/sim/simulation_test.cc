@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -261,6 +262,94 @@ TEST(Simulation, LosesNoCall) {
                               sum(Count::kRefusedByServer);
   EXPECT_LE(ended, sum(Count::kReached));
   EXPECT_GE(ended + 150, sum(Count::kReached));  // Those still in flight.
+}
+
+// A call that waits for something else holds its permit, and no worker.
+TEST(Simulation, ACallThatWaitsNeedsNoWorkerMeanwhile) {
+  Scenario s = OneLateCall();
+  s.timeout = 500ms;
+  s.workers = 1;
+  s.sources = {Source{.name = "c", .callers = 1, .stages = {}, .bursts = {{100ms, 3}}}};
+  s.phases = {{0s, {{.time = 10ms, .waits = 200ms}}}};
+  // All three are ready at 300 ms, and then share one worker: 30 ms for the last of them.
+  Spy::Seen seen = Spied(s);
+  ASSERT_EQ(seen.ended.size(), 3u);
+  EXPECT_GE(seen.ended.front().second, 310ms);
+  EXPECT_THAT(seen.ended.back(), Pair(Outcome::kSuccess, 330ms));
+  // Whoever does not wait does not wait for them.
+  s.sources.push_back(Source{.name = "d",
+                             .callers = 1,
+                             .stages = {},
+                             .bursts = {{100ms, 1}},
+                             .phases = {{0s, {{.time = 10ms}}}}});
+  EXPECT_THAT(Spied(s).ended.front(), Pair(Outcome::kSuccess, 110ms));
+}
+
+TEST(Simulation, ACallThatNeverReturnsHoldsItsPermitForGood) {
+  Scenario s = OneLateCall();
+  s.sources.front().bursts = {{100ms, 4}, {900ms, 1}};
+  s.phases = {{0s, {{.time = 10ms, .waits = kForEver}}}, {500ms, {{.time = 10ms}}}};
+  Simulation simulation(s, Limited(4), 1);
+  const Recorder& seen = simulation.Run();
+  EXPECT_EQ(seen.Sum(Count::kReached, 0, 1), 4u);
+  EXPECT_EQ(seen.Sum(Count::kTimedOut, 0, 1), 4u);  // Their clients do not hang.
+  EXPECT_EQ(seen.Sum(Count::kRefused, 0, 1), 1u);
+  EXPECT_EQ(simulation.server().slices_worked(), 0u);
+  // In the caller it ends at the time-out.
+  s.place = Place::kCaller;
+  EXPECT_THAT(Spied(s).ended, ::testing::SizeIs(5));
+}
+
+TEST(Simulation, CallsAreOfTheirSourcesRouteAndWork) {
+  // Counts what comes by route.
+  struct Routes final : Gate {
+    explicit Routes(std::map<std::string, int>& routes) : seen(routes) {}
+    bool TryAdmit(const Request& request, std::uint32_t) override {
+      return ++seen[std::string(request.route)] > 0;
+    }
+    void Complete(std::uint32_t, Outcome) override {}
+    std::map<std::string, int>& seen;
+  };
+  Scenario s = OneLateCall();
+  s.timeout = 500ms;
+  s.sources = {
+      Source{.name = "a", .callers = 2, .stages = {}, .bursts = {{100ms, 5}}, .route = "x"},
+      Source{.name = "b",
+             .callers = 1,
+             .stages = {},
+             .bursts = {{100ms, 3}, {300ms, 3}},
+             .route = "y",
+             .phases = {{0s, {{.time = 1ms}}}, {200ms, {{.time = 1ms, .fails = true}}}}}};
+  std::map<std::string, int> seen;
+  Simulation simulation(
+      s, [&](const ManualClock&, std::uint32_t) { return std::make_unique<Routes>(seen); }, 1);
+  const Recorder& recorder = simulation.Run();
+  EXPECT_THAT(seen, ElementsAre(Pair("x", 5), Pair("y", 6)));
+  EXPECT_EQ(recorder.Sum(Count::kGood, 0, 1, 2), 3u);
+  EXPECT_EQ(recorder.Sum(Count::kFailed, 0, 1, 2), 3u);
+  EXPECT_EQ(recorder.Sum(Count::kGood, 0, 1), 8u);
+}
+
+// Looks at the limit as often as the scenario says, and whether it measures.
+TEST(Simulation, LooksAtTheLimit) {
+  struct Measures final : Gate {
+    bool TryAdmit(const Request&, std::uint32_t) override { return ++calls > 0; }
+    void Complete(std::uint32_t, Outcome) override {}
+    double limit() const override { return 7; }
+    bool measuring() const override { return calls > 300; }
+    int calls = 0;
+  };
+  Scenario s = Spike();
+  s.length = 1s;
+  s.look = 10ms;
+  Simulation simulation(
+      s, [](const ManualClock&, std::uint32_t) { return std::make_unique<Measures>(); }, 1);
+  const std::vector<Recorder::Limit>& limits = simulation.Run().limits();
+  EXPECT_GT(limits.size(), 90u);
+  EXPECT_LE(limits.size(), 100u);
+  EXPECT_EQ(limits.front().value, 7);
+  EXPECT_FALSE(limits.front().measuring);
+  EXPECT_TRUE(limits.back().measuring);
 }
 
 // Counts the calls by whether they are retries.

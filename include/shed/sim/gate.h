@@ -23,6 +23,8 @@ class Gate {
   virtual void Complete(std::uint32_t slot, Outcome outcome) = 0;
   // The concurrency limit in force; 0 where there is none.
   virtual double limit() const { return 0; }
+  // Whether the limit is held down to measure something.
+  virtual bool measuring() const { return false; }
 };
 
 // Admits all: no limiter.
@@ -32,7 +34,8 @@ class OpenGate final : public Gate {
   void Complete(std::uint32_t, Outcome) override {}
 };
 
-// A BasicLimiter<ManualClock, ...>. `Limit` reads the limit in force from it: `double(const L&)`.
+// A BasicLimiter<ManualClock, ...>. `Limit` reads the limit in force from it: `double(const L&)`;
+// if it has a member `Measuring(const L&)`, that says whether the limit measures.
 template <class L, class Limit>
 class LimiterGate final : public Gate {
  public:
@@ -52,6 +55,13 @@ class LimiterGate final : public Gate {
     guards_[slot].reset();
   }
   double limit() const override { return limit_(limiter_); }
+  bool measuring() const override {
+    if constexpr (requires { limit_.Measuring(limiter_); }) {
+      return limit_.Measuring(limiter_);
+    } else {
+      return false;
+    }
+  }
 
  private:
   L limiter_;

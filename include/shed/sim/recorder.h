@@ -28,6 +28,13 @@ inline constexpr std::size_t kCounts = 7;
 
 class Recorder {
  public:
+  // What the limit was, and whether it was held down to measure something.
+  struct Limit {
+    Duration at;
+    double value;
+    bool measuring;
+  };
+
   Recorder(const Scenario& scenario, std::uint32_t callers)
       : event_{scenario.event.from + scenario.settle, scenario.event.to},
         reference_(scenario.reference),
@@ -37,6 +44,9 @@ class Recorder {
         counts_(seconds_ * callers) {
     std::size_t kinds = 1;
     for (const Phase& phase : scenario.phases) kinds = std::max(kinds, phase.kinds.size());
+    for (const Source& source : scenario.sources) {
+      for (const Phase& phase : source.phases) kinds = std::max(kinds, phase.kinds.size());
+    }
     latencies_.resize(kinds);
   }
 
@@ -51,7 +61,9 @@ class Recorder {
     if (event_.Contains(since_start)) latencies_[kind].push_back(latency);
     if (reference_.Contains(since_start)) reference_latencies_.push_back(latency);
   }
-  void AddLimit(TimePoint at, double limit) { limits_.push_back({at.time_since_epoch(), limit}); }
+  void AddLimit(TimePoint at, double limit, bool measuring = false) {
+    limits_.push_back({at.time_since_epoch(), limit, measuring});
+  }
 
   // Returns the sum over whole seconds [from, to) of a run, of one caller or of all.
   std::uint64_t Sum(Count what, std::size_t from, std::size_t to) const {
@@ -79,6 +91,7 @@ class Recorder {
     return *middle;
   }
 
+  const std::vector<Limit>& limits() const { return limits_; }
   // The span that the figures are about: the event without its first seconds.
   const Span& measured() const { return event_; }
   std::size_t seconds() const { return seconds_; }
@@ -88,11 +101,6 @@ class Recorder {
   const std::vector<Duration>& reference_latencies() const { return reference_latencies_; }
 
  private:
-  struct Limit {
-    Duration at;
-    double value;
-  };
-
   Span event_;
   Span reference_;
   std::size_t seconds_;

@@ -33,27 +33,34 @@ struct Burst {
   std::uint32_t count = 0;
 };
 
-// A Poisson stream of calls, shared evenly among `callers` callers.
-struct Source {
-  std::string name = "caller";
-  std::uint32_t callers = 1;
-  std::vector<Stage> stages;  // By `from`.
-  std::vector<Burst> bursts;  // By `at`.
-  Criticality criticality = Criticality::kCritical;
-};
+// Work::waits of a call that never returns.
+inline constexpr Duration kForEver = Duration::max();
 
-// A kind of call: the share of all calls, the work it needs (a whole number of slices), and
-// whether it fails when that is done.
+// A kind of call: the share of all calls, the work it needs (a whole number of slices), whether it
+// fails when that is done, and how long it waits for something else first, without a worker.
 struct Work {
   double share = 1;
   Duration time{0};
   bool fails = false;
+  Duration waits{0};
 };
 
 // From `from` on, the calls that arrive are of these kinds. The shares add up to 1.
 struct Phase {
   Duration from{0};
   std::vector<Work> kinds;
+};
+
+// A Poisson stream of calls, shared evenly among `callers` callers.
+struct Source {
+  std::string name = "caller";
+  std::uint32_t callers = 1;
+  std::vector<Stage> stages{};  // By `from`.
+  std::vector<Burst> bursts{};  // By `at`.
+  Criticality criticality = Criticality::kCritical;
+  std::string route{};
+  // What its calls are; empty: as the scenario says.
+  std::vector<Phase> phases{};
 };
 
 // Where the limiter stands.
@@ -92,19 +99,21 @@ struct Scenario {
   // The disturbance; figures leave out its first `settle`. Whole seconds.
   Span event;
   Duration settle = std::chrono::seconds(2);
+  // How often the limit is looked at, when calls come.
+  Duration look = std::chrono::milliseconds(100);
   // Where it is not empty, its p99 is reported beside that of the event.
   Span reference;
   bool report_callers = false;
   bool report_kinds = false;
 };
 
-// Returns the class of each caller's calls, by its number.
-inline std::vector<Criticality> CallerClasses(const Scenario& scenario) {
-  std::vector<Criticality> classes;
-  for (const Source& source : scenario.sources) {
-    classes.insert(classes.end(), source.callers, source.criticality);
+// Returns the place of each caller's source in `sources`, by its number.
+inline std::vector<std::uint32_t> CallerSources(const Scenario& scenario) {
+  std::vector<std::uint32_t> sources;
+  for (std::uint32_t i = 0; i < scenario.sources.size(); ++i) {
+    sources.insert(sources.end(), scenario.sources[i].callers, i);
   }
-  return classes;
+  return sources;
 }
 
 // Returns the name of each caller, by its number: sources in order, each with its callers.

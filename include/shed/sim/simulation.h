@@ -31,7 +31,8 @@ class Simulation {
   Simulation(const Scenario& scenario, const GateFactory& make_gate, std::uint64_t seed)
       : scenario_(scenario),
         names_(CallerNames(scenario)),
-        classes_(CallerClasses(scenario)),
+        source_of_(CallerSources(scenario)),
+        phases_(scenario.sources.size()),
         workload_(scenario.sources, seed),
         clients_(scenario.timeout),
         server_(scenario.workers, scenario.slice, Random(seed, kServerStream)),
@@ -50,13 +51,18 @@ class Simulation {
       const TimePoint arrival = workload_.next().at;
       const TimePoint timeout = clients_.next();
       const TimePoint retry = retries_.empty() ? TimePoint::max() : retries_.top().at;
-      const TimePoint next = std::min({arrival, timeout, retry});
+      const TimePoint ready = waiting_.empty() ? TimePoint::max() : waiting_.top().at;
+      const TimePoint next = std::min({arrival, timeout, retry, ready});
       // Who is answered at the very end of his patience is answered.
       server_.RunUntil(std::min(next, end),
                        [this](std::uint32_t slot, TimePoint at) { OnDone(slot, at); });
       if (next >= end) break;
       if (timeout == next) {
         if (clients_.next() == timeout) OnTimeout(timeout);
+      } else if (ready == next) {
+        const Waiting call = waiting_.top();
+        waiting_.pop();
+        server_.Submit(call.slot, call.slices, call.at);
       } else if (retry == next) {
         const Retry again = retries_.top();
         retries_.pop();
@@ -76,24 +82,41 @@ class Simulation {
   static constexpr std::uint64_t kServerStream = 1;
   static constexpr std::uint64_t kKindStream = 2;
   static constexpr std::uint64_t kBackoffStream = 3;
-  static constexpr Duration kLimitInterval = std::chrono::milliseconds(100);
 
   Gate& GateOf(std::uint32_t caller) {
     return *gates_[scenario_.place == Place::kCaller ? caller : 0];
   }
 
-  // Draws what work a call is that arrives `now`.
-  std::uint8_t DrawKind(TimePoint now) {
-    while (phase_ + 1 < scenario_.phases.size() &&
-           TimePoint(scenario_.phases[phase_ + 1].from) <= now) {
-      ++phase_;
-    }
-    const std::vector<Work>& kinds = scenario_.phases[phase_].kinds;
+  // Draws what work a call of `caller` is that arrives `now`.
+  std::uint8_t DrawKind(TimePoint now, std::uint32_t caller) {
+    const std::vector<Phase>& phases = PhasesOf(caller);
+    std::size_t& phase = phases_[source_of_[caller]];
+    while (phase + 1 < phases.size() && TimePoint(phases[phase + 1].from) <= now) ++phase;
+    const std::vector<Work>& kinds = phases[phase].kinds;
     double u = kinds_.Unit();
     std::size_t kind = 0;
     while (kind + 1 < kinds.size() && u >= kinds[kind].share) u -= kinds[kind++].share;
     return static_cast<std::uint8_t>(kind);
   }
+  const Source& SourceOf(std::uint32_t caller) const {
+    return scenario_.sources[source_of_[caller]];
+  }
+  const std::vector<Phase>& PhasesOf(std::uint32_t caller) const {
+    const Source& source = SourceOf(caller);
+    return source.phases.empty() ? scenario_.phases : source.phases;
+  }
+
+  // A call that waits for something else before its work. Those that never return are not here.
+  struct Waiting {
+    TimePoint at;
+    std::uint64_t serial;  // Of those at one time, the first comes first.
+    std::uint32_t slot;
+    std::uint32_t slices;
+
+    friend bool operator>(const Waiting& a, const Waiting& b) {
+      return a.at != b.at ? a.at > b.at : a.serial > b.serial;
+    }
+  };
 
   // A client that will try again.
   struct Retry {
@@ -118,9 +141,10 @@ class Simulation {
     SampleLimit(now);
     recorder_.Add(Count::kOffered, now, caller);
     const std::uint32_t slot = clients_.Open(now, caller);
-    const std::uint8_t kind = DrawKind(now);
+    const std::uint8_t kind = DrawKind(now, caller);
     if (!GateOf(caller).TryAdmit({.caller = names_[caller],
-                                  .criticality = classes_[caller],
+                                  .route = SourceOf(caller).route,
+                                  .criticality = SourceOf(caller).criticality,
                                   .retry = tries_before > 0,
                                   .time_left = scenario_.timeout},
                                  slot)) {
@@ -136,16 +160,21 @@ class Simulation {
   }
 
   void Submit(std::uint32_t slot, std::uint8_t kind, TimePoint now) {
-    const Work& work = scenario_.phases[phase_].kinds[kind];
     Call& call = clients_[slot];
+    const Work& work = PhasesOf(call.caller)[phases_[source_of_[call.caller]]].kinds[kind];
     call.kind = kind;
     call.fails = work.fails;
     call.refused_by_server =
         scenario_.server_limit != 0 && accepted_by_server_ >= scenario_.server_limit;
     if (!call.refused_by_server) ++accepted_by_server_;
     const Duration time = call.refused_by_server ? scenario_.refusal_work : work.time;
-    const auto slices = std::max<std::int64_t>(1, time / scenario_.slice);
-    server_.Submit(slot, static_cast<std::uint32_t>(slices), now);
+    const auto slices =
+        static_cast<std::uint32_t>(std::max<std::int64_t>(1, time / scenario_.slice));
+    if (call.refused_by_server || work.waits == Duration(0)) {
+      server_.Submit(slot, slices, now);
+    } else if (work.waits != kForEver) {
+      waiting_.push({After(now, work.waits), waiting_serial_++, slot, slices});
+    }
   }
 
   void OnDone(std::uint32_t slot, TimePoint now) {
@@ -185,13 +214,14 @@ class Simulation {
 
   void SampleLimit(TimePoint now) {
     if (now < next_limit_) return;
-    next_limit_ = now + kLimitInterval;
-    recorder_.AddLimit(now, gates_.front()->limit());
+    next_limit_ = now + scenario_.look;
+    recorder_.AddLimit(now, gates_.front()->limit(), gates_.front()->measuring());
   }
 
   const Scenario& scenario_;
-  std::vector<std::string> names_;    // By caller,
-  std::vector<Criticality> classes_;  // as are these.
+  std::vector<std::string> names_;        // By caller,
+  std::vector<std::uint32_t> source_of_;  // as are these.
+  std::vector<std::size_t> phases_;       // By source: the phase that it is in.
   ManualClock clock_;
   std::vector<std::unique_ptr<Gate>> gates_;
   Workload workload_;
@@ -201,8 +231,9 @@ class Simulation {
   Random backoffs_;
   std::priority_queue<Retry, std::vector<Retry>, std::greater<>> retries_;
   std::uint64_t retry_serial_ = 0;
+  std::priority_queue<Waiting, std::vector<Waiting>, std::greater<>> waiting_;
+  std::uint64_t waiting_serial_ = 0;
   Recorder recorder_;
-  std::size_t phase_ = 0;
   std::uint32_t accepted_by_server_ = 0;
   TimePoint next_limit_{};
 };
