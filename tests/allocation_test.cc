@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "shed/admission_controller.h"
+#include "shed/admission_queue.h"
 #include "shed/any_guard.h"
 #include "shed/circuit_breaker.h"
 #include "shed/concurrency_limiter.h"
@@ -336,6 +337,49 @@ TEST(Allocation, NoneInAStackOfAllPolicies) {
     EXPECT_GT(snapshot.RefusedBy(i), 0U) << All::PolicyName(i);
   }
   EXPECT_GT(observer.events.load(), 20U);
+}
+
+// Calls wait, leave, expire, are evicted and are let in.
+TEST(Allocation, NoneInAdmissionQueue) {
+  using L = LimiterOf<ConcurrencyLimiter>;
+  using Queue = AdmissionQueue<L>;
+  ManualClock clock(TimePoint(100h));
+  L limiter(clock, {.limit = 8});
+  std::array<std::optional<Queue::Guard>, 32> guards;
+  Queue queue(limiter, {.max_waiting = 12, .max_wait = 20ms, .interval = 30ms});
+  std::array<Queue::Ticket, 32> tickets;
+  std::uint32_t random = 1;
+  const auto draw = [&](std::uint32_t n) {
+    random = random * 1664525 + 1013904223;
+    return (random >> 8) % n;
+  };
+  EXPECT_EQ(AllocationsOf([&] {
+              for (int step = 0; step < 100'000; ++step) {
+                std::optional<Queue::Guard>& guard = guards[draw(guards.size())];
+                Queue::Ticket& ticket = tickets[draw(tickets.size())];
+                if (draw(9) == 0) {
+                  queue.Leave(ticket);
+                } else if (guard) {
+                  auto ended = *std::exchange(guard, std::nullopt);
+                  ended.Complete(Outcome::kSuccess);
+                } else {
+                  ticket =
+                      queue.Enter({.criticality = static_cast<Criticality>(draw(4)),
+                                   .time_left = draw(4) == 0 ? Duration(5ms) : Duration::max()},
+                                  [&guard](Queue::Guard made) {
+                                    if (made) guard = std::move(made);
+                                  });
+                }
+                clock.Advance(Duration(draw(2'000'000)));
+                if (draw(20) == 0) queue.Poll();
+              }
+            }),
+            0U);
+  const AdmissionQueueSnapshot seen = queue.Read();
+  for (const std::uint64_t n : {seen.admitted_at_once, seen.admitted_after_wait, seen.expired,
+                                seen.timed_out, seen.left, seen.full, seen.evicted}) {
+    EXPECT_GT(n, 100U);
+  }
 }
 
 // Several threads at once, each of them new: what a thread first does takes no memory either.

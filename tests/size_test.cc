@@ -9,6 +9,7 @@
 #include <new>
 
 #include "shed/admission_controller.h"
+#include "shed/admission_queue.h"
 #include "shed/any_guard.h"
 #include "shed/circuit_breaker.h"
 #include "shed/concurrency_limiter.h"
@@ -66,6 +67,7 @@ constexpr std::size_t SizeOf() {
 constexpr std::size_t kHistogram = sizeof(internal::LatencyHistogram<StdSync>);
 constexpr std::size_t kGradient = SizeOf<GradientLimiter>() - kHistogram;
 constexpr std::size_t kPerCaller = 128;
+constexpr std::size_t kPerWaiter = 320;
 
 using Five =
     Limiter<RateLimiter, ConcurrencyLimiter, GradientLimiter, CircuitBreaker, AdmissionController>;
@@ -96,6 +98,23 @@ TEST(Size, ATrackedCallerIsSmall) {
   }
 }
 
+// Bytes that a queue takes for a call that may wait, and all it takes before any does.
+std::size_t QueueBytes(std::uint32_t places) {
+  using L = Limiter<ConcurrencyLimiter>;
+  L limiter({});
+  const std::size_t before = taken.load();
+  const AdmissionQueue<L> queue(limiter, {.max_waiting = places});
+  return taken.load() - before + sizeof(queue);
+}
+
+TEST(Size, ACallThatWaitsIsSmall) {
+  EXPECT_LE(QueueBytes(1), 1400U);
+  for (const std::uint32_t places : {1'000u, 100'000u}) {
+    EXPECT_GT(QueueBytes(places), 100 * places);  // They are somewhere.
+    EXPECT_LE(QueueBytes(places), kPerWaiter * places);
+  }
+}
+
 TEST(Size, Table) {
   const auto row = [](const char* what, std::size_t bytes, std::size_t limit) {
     std::printf("%-44s %8zu", what, bytes);
@@ -115,6 +134,7 @@ TEST(Size, Table) {
   row("AdmissionController", SizeOf<AdmissionController>(), 0);
   row("DemeritTracker, per caller of 1000", TrackerBytes(1'000) / 1'000, kPerCaller);
   row("DemeritTracker, per caller of 100000", TrackerBytes(100'000) / 100'000, kPerCaller);
+  row("AdmissionQueue, per call of 1000 that may wait", QueueBytes(1'000) / 1'000, kPerWaiter);
   row("guard of five policies", sizeof(Five::Guard), 256);
   row("guard of all policies", sizeof(All::Guard), 256);
   row("AnyGuard", sizeof(AnyGuard), 0);

@@ -36,7 +36,7 @@ static_assert(Verdict::Refuse(Reason::kConcurrency) != Verdict::Refuse(Reason::k
 // A refusal never turns into an admission, nor into an index out of bounds, whatever its reason.
 static_assert(!Verdict::Refuse(Reason::kNone).admitted());
 static_assert(Verdict::Refuse(Reason::kNone).reason() == Reason::kDenied);
-static_assert(Verdict::Refuse(static_cast<Reason>(16)).reason() == Reason::kDenied);
+static_assert(Verdict::Refuse(static_cast<Reason>(kReasonCount)).reason() == Reason::kDenied);
 static_assert(Verdict::Refuse(static_cast<Reason>(255)).reason() == Reason::kDenied);
 static_assert(Verdict::Refuse(Reason::kPressure).reason() == Reason::kPressure);
 
@@ -49,6 +49,7 @@ static_assert(Verdict::Refuse(Reason::kRate).IsCapacity());
 static_assert(Verdict::Refuse(Reason::kBudget).IsCapacity());
 static_assert(Verdict::Refuse(Reason::kQueueDelay).IsCapacity());
 static_assert(Verdict::Refuse(Reason::kPressure).IsCapacity());
+static_assert(Verdict::Refuse(Reason::kQueueFull).IsCapacity());
 static_assert(!Verdict::Refuse(Reason::kConcurrency, {}, Scope::kCaller).IsCapacity());
 static_assert(!Verdict::Refuse(Reason::kCircuitOpen).IsCapacity());
 static_assert(!Verdict::Refuse(Reason::kDeadline).IsCapacity());

@@ -29,9 +29,10 @@ enum class Reason : std::uint8_t {
   kUsage,           // The caller used up its allowance.
   kRetryBudget,     // Too many retries.
   kPressure,        // The service says that it is under pressure.
+  kQueueFull,       // There is no room to wait in.
   kDenied,          // A rule of your own.
 };
-inline constexpr std::size_t kReasonCount = 16;
+inline constexpr std::size_t kReasonCount = 17;
 
 // Returns the reason in words for logs and metric labels: "rate", "circuit_open".
 constexpr std::string_view Name(Reason reason) noexcept {
@@ -39,7 +40,8 @@ constexpr std::string_view Name(Reason reason) noexcept {
       "none",    "rate",           "concurrency",      "circuit_open",
       "probing", "recovering",     "low_success_rate", "fair_share",
       "budget",  "cost_too_large", "queue_delay",      "deadline",
-      "usage",   "retry_budget",   "pressure",         "denied"};
+      "usage",   "retry_budget",   "pressure",         "queue_full",
+      "denied"};
   const auto index = static_cast<std::size_t>(reason);
   return index < kReasonCount ? kNames[index] : "unknown";
 }
@@ -84,7 +86,7 @@ class Verdict {
     return scope_ == Scope::kService &&
            (reason_ == Reason::kConcurrency || reason_ == Reason::kRate ||
             reason_ == Reason::kBudget || reason_ == Reason::kQueueDelay ||
-            reason_ == Reason::kPressure);
+            reason_ == Reason::kPressure || reason_ == Reason::kQueueFull);
   }
 
   friend constexpr bool operator==(const Verdict&, const Verdict&) = default;

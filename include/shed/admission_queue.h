@@ -1,0 +1,400 @@
+// A bounded waiting room in front of a limiter, for services that would rather wait a little than
+// refuse.
+//
+//   shed::Limiter<shed::ConcurrencyLimiter> limiter({.limit = 32});
+//   shed::AdmissionQueue queue(limiter, {.max_wait = 50ms});
+//
+//   queue.Enter({.time_left = left}, [call](auto guard) {
+//     if (!guard) return call->Refuse(guard.rejection());
+//     pool.Run([call, guard = std::move(guard)]() mutable { guard.Complete(call->Handle()); });
+//   });
+//
+// or, where threads may block, `auto guard = shed::Wait(queue, request)` (admission_wait.h).
+//
+// Use it where load comes in bursts that the service works off in less time than its clients wait.
+// It makes no overload go away: what comes faster than it can be worked on for long is refused
+// here, only a little later. Not in front of rates alone: a RateLimiter tells who offers `max_wait`
+// when its turn is, without a queue.
+//
+// Algorithm: who finds nobody waiting asks the limiter. Who is refused for want of capacity waits,
+// and so do those behind. The end of a call asks for the first in line, and so on until one is
+// refused; so does the end of a wait. First is who is more critical. Within a class it is
+//   in calm         the oldest: fair, and the burst is worked off in order;
+//   under pressure  the newest, and who comes then waits for `target` at most, not `max_wait`.
+//   There
+//                   is pressure once somebody has been waiting at every moment of an `interval`:
+//                   the queue stands, and if the oldest went first, all would wait for the longest
+//                   time there is, and be answered when nobody waits for it any more. With the
+//                   newest first most are answered as if there were no queue.
+// Where there is no room, a newcomer takes the place of the last in line if it stands before that
+// one: in calm if it is more critical, under pressure if it is as critical too. A call whose
+// deadline (`time_left` less `min_service`) or longest wait is over is refused as soon as anybody
+// enters, ends or polls, without asking the limiter, so that it costs no token.
+// What waiting does not cure is not waited for: refusals for the caller's own fault
+// (Scope::kCaller), those that were drawn (who draws again sheds nothing), and those whose
+// retry_after is past the deadline.
+//
+// State: a place per call that may wait, made at the start. One word with the number of those that
+// wait and of ends so far: either who enters sees that a call ended since the limiter refused it,
+// or who ends sees that somebody waits.
+//
+// Locking: a mutex (Sync::Mutex), which a call that finds nobody waiting and is admitted does not
+// take, nor its end. Under it the limiter is asked for who has waited, so that the order holds and
+// Leave() can tell exactly who has left; so an observer of the limiter must not call the queue.
+// Callbacks never run under it: they run on the thread that entered, ended a call, left or polled,
+// one after the other. A callback that ends its call at once does not go deeper into the stack.
+//
+// Source: Ben Maurer, "Fail at Scale", ACM Queue 13(8), 2015: controlled delay and adaptive LIFO.
+#ifndef SHED_ADMISSION_QUEUE_H_
+#define SHED_ADMISSION_QUEUE_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "shed/admission_queue_options.h"
+#include "shed/admission_queue_snapshot.h"
+#include "shed/internal/annotations.h"
+#include "shed/internal/answer_frames.h"
+#include "shed/internal/bounds.h"
+#include "shed/internal/inplace_function.h"
+#include "shed/internal/validate.h"
+#include "shed/internal/waiting_room.h"
+#include "shed/limiter.h"
+#include "shed/queue_guard.h"
+
+namespace shed {
+
+namespace internal {
+template <class L>
+struct SyncOf;
+template <class ClockT, class Sync, class... Policies>
+struct SyncOf<BasicLimiter<ClockT, Sync, Policies...>> {
+  using type = Sync;
+};
+}  // namespace internal
+
+// Thread-safe: any member, any thread. Never allocates or throws after construction. The limiter
+// must outlive the queue, and the queue all its guards. A call that asks the limiter itself does
+// not wait in line, and its end wakes nobody.
+template <class L, class Sync = typename internal::SyncOf<L>::type>
+class AdmissionQueue {
+ public:
+  using Limiter = L;
+  using Options = AdmissionQueueOptions;
+  using Guard = QueueGuard<AdmissionQueue>;
+  static constexpr std::string_view kName = "admission_queue";
+  static constexpr std::size_t kCallbackBytes = 64;
+
+  // One call that waits: for Leave(). False if the call was answered before Enter() returned.
+  using Ticket = internal::WaiterTicket;
+
+  // Throws std::invalid_argument with options.Problem() unless that is "".
+  explicit AdmissionQueue(L& limiter, const Options& options = {})
+      : limiter_(limiter),
+        min_service_(internal::Checked(options).min_service.count()),
+        room_(options) {}
+  AdmissionQueue(const AdmissionQueue&) = delete;
+  AdmissionQueue& operator=(const AdmissionQueue&) = delete;
+  // Refuses all that wait, with Reason::kQueueFull. No thread may use the queue any more.
+  ~AdmissionQueue() {
+    Answer answer;
+    while (SendAwayAny(answer)) answer.Give();
+  }
+
+  // Calls `callback(guard)` once, unless the call leaves first: before it returns if the call need
+  // not wait, else later, on some thread. The guard is true if the call may run now.
+  // `request.max_wait` shortens the wait if it is above zero. The texts of `caller` and `route`
+  // must live until the call is answered or has left. The callback must not throw nor block, nor do
+  // the work of the call where that takes long: others wait for their answers behind it. It may use
+  // the queue, and captures at most kCallbackBytes, which move without exceptions.
+  template <class F>
+  Ticket Enter(const Request& request, F&& callback) {
+    Answer answer{.callback = std::forward<F>(callback)};
+    Arrival arrival{.request = request};
+    for (bool done = TryAtOnce(arrival, answer); !done;) {
+      Answer other;
+      {
+        const MutexLock lock(mutex_);
+        done = TakePlace(arrival, answer, other);
+      }
+      other.Give();
+    }
+    answer.Give();
+    if (arrival.drain) Drain(/*may_nest=*/false);
+    return arrival.ticket;
+  }
+
+  // The call does not wait any more. Returns true if it was waiting: then its callback is destroyed
+  // and never called. False if it has been answered, or is being so; it may hold a permit then.
+  bool Leave(const Ticket& ticket) noexcept {
+    Callback callback;
+    {
+      const MutexLock lock(mutex_);
+      if (!room_.IsWaiting(ticket)) return false;
+      callback = TakeOut(ticket.place);
+      ++room_.counts.left;
+    }
+    // It may have been the first, who needed more than the next one does.
+    if (Waiting(word_.load(std::memory_order_relaxed)) != 0) Drain(/*may_nest=*/false);
+    return true;
+  }
+
+  // Refuses whose time is over, and asks for who is first. To be called at NextDeadline(), and
+  // after a limit was raised by hand.
+  void Poll() noexcept { Drain(/*may_nest=*/true); }
+
+  // When Poll() should be called, unless calls end before: the first of all deadlines, or the time
+  // that the limiter said for the first in line. TimePoint::max() if nobody waits. Changes whenever
+  // a call enters, ends or leaves.
+  TimePoint NextDeadline() const noexcept {
+    const MutexLock lock(mutex_);
+    return room_.NextEvent();
+  }
+  // The same for the one who waits with this ticket; TimePoint::max() if it does not.
+  TimePoint NextDeadline(const Ticket& ticket) const noexcept {
+    const MutexLock lock(mutex_);
+    if (!room_.IsWaiting(ticket)) return TimePoint::max();
+    const auto& waiter = room_[ticket.place];
+    return internal::Min(waiter.patience.until, waiter.NextTry());
+  }
+
+  // Puts `options` in force, for calls that enter from now on. Returns "" or, changing nothing,
+  // what is wrong with them. There is never more room than the queue was made with.
+  std::string_view Configure(const Options& options) noexcept {
+    if (const std::string_view problem = options.Problem(); !problem.empty()) return problem;
+    const MutexLock lock(mutex_);
+    if (options.max_waiting > room_.places()) {
+      return "max_waiting: want at most what the queue was made with";
+    }
+    room_.set_options(options);
+    min_service_.store(options.min_service.count(), std::memory_order_relaxed);
+    return "";
+  }
+
+  AdmissionQueueSnapshot Read() const noexcept {
+    const MutexLock lock(mutex_);
+    AdmissionQueueSnapshot snapshot = room_.Read(limiter_.Now());
+    snapshot.admitted_at_once = at_once_.load(std::memory_order_relaxed);
+    return snapshot;
+  }
+
+  TimePoint Now() const noexcept { return limiter_.Now(); }
+
+ private:
+  friend Guard;
+  using Frame = internal::AnswerFrames::Frame;
+  using Callback = internal::InplaceFunction<Guard&&, kCallbackBytes>;
+
+  struct Answer {
+    Callback callback{};
+    std::optional<Guard> guard{};
+
+    // Does nothing if there is no guard.
+    void Give() noexcept {
+      if (!guard) return;
+      callback(*std::move(guard));
+      callback = Callback();
+      guard.reset();
+    }
+  };
+
+  // A call on its way in.
+  struct Arrival {
+    const Request& request;
+    std::optional<Guard> asked{};  // What the limiter said, if it was asked;
+    std::uint64_t ends = 0;        // and the ends until then.
+    Ticket ticket{};
+    bool drain = false;  // There may be something to do for others.
+  };
+
+  // The word: those that wait in the lower half, ends in the upper.
+  static constexpr std::uint64_t kOneEnd = std::uint64_t{1} << 32;
+  static constexpr std::uint64_t Waiting(std::uint64_t word) noexcept {
+    return word & (kOneEnd - 1);
+  }
+  static constexpr std::uint64_t Ends(std::uint64_t word) noexcept { return word / kOneEnd; }
+
+  // A call ended.
+  void Released() noexcept {
+    // Acquire and release, as where a place is taken: whoever comes second sees what the first did.
+    const std::uint64_t before = word_.fetch_add(kOneEnd, std::memory_order_acq_rel);
+    if (Waiting(before) != 0) Drain(/*may_nest=*/false);
+  }
+
+  static Guard Refusal(Reason reason, Duration waited,
+                       std::optional<Duration> retry_after = std::nullopt) noexcept {
+    return Guard(Rejection(L::kPolicyCount, kName, Verdict::Refuse(reason, retry_after)), waited);
+  }
+  Guard Ask(const Request& request, Duration waited) noexcept {
+    return Guard(*this, limiter_.TryAdmit(internal::AfterWait(request, waited)), waited);
+  }
+
+  // For a call that finds nobody waiting: false if it is not admitted so.
+  bool TryAtOnce(Arrival& arrival, Answer& answer) noexcept {
+    const Request& request = arrival.request;
+    if (!request.exempt) {
+      const std::uint64_t word = word_.load(std::memory_order_acquire);
+      if (Waiting(word) != 0 ||
+          request.time_left.count() <= min_service_.load(std::memory_order_relaxed)) {
+        return false;
+      }
+      arrival.ends = Ends(word);
+    }
+    return TryNow(arrival, answer);
+  }
+  bool TryNow(Arrival& arrival, Answer& answer) noexcept {
+    arrival.asked.emplace(Ask(arrival.request, Duration(0)));
+    if (!*arrival.asked) return false;
+    if (!arrival.request.exempt) at_once_.fetch_add(1, std::memory_order_relaxed);
+    answer.guard.emplace(*std::move(arrival.asked));
+    return true;
+  }
+
+  // For all others: a place in line, or an answer. `other` is that of who lost its place. False if
+  // that is one whose time was over: it must go before the newcomer is looked at.
+  bool TakePlace(Arrival& arrival, Answer& answer, Answer& other) noexcept SHED_REQUIRES(mutex_) {
+    const Request& request = arrival.request;
+    const TimePoint now = limiter_.Now();
+    if (room_.NextEnd() <= now) {
+      Expire(now, other);
+      arrival.drain = true;  // It may have been in the way of others.
+      return false;
+    }
+    const internal::Patience patience = room_.PatienceOf(request, now);
+    if (patience.until <= now) {
+      ++room_.counts.expired;
+      answer.guard.emplace(Refusal(Reason::kDeadline, Duration(0)));
+      return true;
+    }
+    if (!arrival.asked && room_.WouldBeFirst(request, now)) {
+      arrival.ends = Ends(word_.load(std::memory_order_acquire));
+      if (TryNow(arrival, answer)) return true;
+    }
+    TimePoint not_before = TimePoint::min();
+    std::optional<Duration> hint;
+    if (arrival.asked) {
+      const Rejection refusal = arrival.asked->rejection();
+      if (!internal::IsCurable(refusal, now, patience.until)) {
+        ++room_.counts.refused;
+        answer.guard.emplace(*std::move(arrival.asked));
+        return true;
+      }
+      hint = refusal.retry_after();
+      not_before = internal::NotBefore(refusal, now);
+    }
+    const bool full = room_.IsFull();
+    if (full && !room_.WouldNotBeLast(request, now)) {
+      ++room_.counts.full;
+      answer.guard.emplace(Refusal(Reason::kQueueFull, Duration(0), hint));
+      return true;
+    }
+    const std::uint32_t last = full ? room_.Last(now) : 0;
+    arrival.ticket = room_.Add(request, std::move(answer.callback), patience, not_before, now);
+    if (full) {
+      ++room_.counts.evicted;
+      SendAway(last, Reason::kQueueFull, now, other);
+    }
+    // Acquire and release: see Released().
+    const std::uint64_t before = word_.fetch_add(1, std::memory_order_acq_rel);
+    if (arrival.asked && Ends(before) != arrival.ends) arrival.drain = true;
+    if (room_.NextEvent() <= now) arrival.drain = true;
+    return true;
+  }
+
+  // Answers whom there is an answer for, one after the other. A thread that is at it already, and
+  // comes here because a callback ended a call, leaves it to itself, unless `may_nest`.
+  void Drain(bool may_nest) noexcept {
+    Frame frame{.thread = Sync::Thread()};
+    {
+      const MutexLock lock(mutex_);
+      if (!may_nest && frames_.Has(frame.thread)) return;
+      frames_.Push(frame);
+    }
+    for (;;) {
+      Answer answer;
+      {
+        const MutexLock lock(mutex_);
+        if (!TakeNext(frame, answer)) break;
+      }
+      answer.Give();
+    }
+  }
+
+  // False if there is no answer to give: then the frame is done.
+  bool TakeNext(Frame& frame, Answer& answer) noexcept SHED_REQUIRES(mutex_) {
+    const TimePoint now = limiter_.Now();
+    if (room_.NextEnd() <= now) {
+      Expire(now, answer);
+      return true;
+    }
+    if (AskForFirst(now, answer)) return true;
+    frames_.Remove(frame);
+    return false;
+  }
+
+  bool AskForFirst(TimePoint now, Answer& answer) noexcept SHED_REQUIRES(mutex_) {
+    if (room_.empty()) return false;
+    const std::uint32_t place = room_.First(now);
+    auto& waiter = room_[place];
+    room_.set_next_try(waiter.not_before);
+    if (now < waiter.not_before) return false;
+    const Duration waited = Elapsed(waiter.entered, now);
+    Guard guard = Ask(waiter.request, waited);
+    if (guard) {
+      ++room_.counts.admitted_after_wait;
+      room_.counts.longest_wait = internal::Max(room_.counts.longest_wait, waited);
+    } else {
+      const Rejection refusal = guard.rejection();
+      if (internal::IsCurable(refusal, now, waiter.patience.until)) {
+        waiter.not_before = internal::NotBefore(refusal, now);
+        room_.set_next_try(waiter.not_before);
+        waiter.callback.Poke();
+        return false;
+      }
+      ++room_.counts.refused;
+    }
+    answer.guard.emplace(std::move(guard));
+    answer.callback = TakeOut(place);
+    return true;
+  }
+
+  // Sends away the one whose time is over. Requires that there is one.
+  void Expire(TimePoint now, Answer& answer) noexcept SHED_REQUIRES(mutex_) {
+    const std::uint32_t place = room_.Soonest();
+    const bool for_client = room_[place].patience.for_client;
+    ++(for_client ? room_.counts.expired : room_.counts.timed_out);
+    SendAway(place, for_client ? Reason::kDeadline : Reason::kQueueDelay, now, answer);
+  }
+  void SendAway(std::uint32_t place, Reason reason, TimePoint now, Answer& answer) noexcept
+      SHED_REQUIRES(mutex_) {
+    answer.guard.emplace(Refusal(reason, Elapsed(room_[place].entered, now)));
+    answer.callback = TakeOut(place);
+  }
+  Callback TakeOut(std::uint32_t place) noexcept SHED_REQUIRES(mutex_) {
+    // Relaxed: there is nothing to see for who finds nobody waiting.
+    word_.fetch_sub(1, std::memory_order_relaxed);
+    return room_.Remove(place);
+  }
+  bool SendAwayAny(Answer& answer) noexcept {
+    const MutexLock lock(mutex_);
+    if (room_.empty()) return false;
+    SendAway(room_.Soonest(), Reason::kQueueFull, limiter_.Now(), answer);
+    return true;
+  }
+
+  L& limiter_;
+  typename Sync::template Atomic<std::uint64_t> word_{0};
+  typename Sync::template Atomic<std::uint64_t> at_once_{0};
+  typename Sync::template Atomic<std::int64_t> min_service_;
+  mutable typename Sync::Mutex mutex_;
+  internal::WaitingRoom<Callback> room_ SHED_GUARDED_BY(mutex_);
+  internal::AnswerFrames frames_ SHED_GUARDED_BY(mutex_);
+};
+
+}  // namespace shed
+
+#endif  // SHED_ADMISSION_QUEUE_H_
