@@ -27,6 +27,7 @@
 #include "shed/limiter.h"
 #include "shed/rate_limiter.h"
 #include "shed/tsc_clock.h"
+#include "shed/usage_throttle.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SHED_COUNTS_MALLOC 0  // Sanitizers have a malloc of their own.
@@ -270,6 +271,8 @@ constexpr CircuitBreakerOptions kCountingBreaker{.count_window = 200, .open_for 
 constexpr GradientLimiterOptions kGradient{.max_limit = 20};
 constexpr KneeLimiterOptions kKnee{.max_limit = 20};
 constexpr AdmissionControllerOptions kAdmission{.window = 1s};
+constexpr UsageThrottleOptions kUsage{
+    .soft = 20, .hard = 40, .window = 50ms, .max_delayed = 5, .max_callers = 4};
 constexpr DemeritTrackerOptions kDemerit{.budget = 30, .window = 1s, .max_callers = 4};
 
 template <class... Policies>
@@ -315,6 +318,8 @@ TEST(Allocation, NoneInAdmissionController) {
 }
 // Four callers fit, five ask: known ones, and those that have come and gone.
 TEST(Allocation, NoneInDemeritTracker) { ExpectNone<DemeritTracker>(kDemerit, true, true); }
+
+TEST(Allocation, NoneInUsageThrottle) { ExpectNone<UsageThrottle>(kUsage, true, true); }
 
 TEST(Allocation, NoneInNamed) {
   ExpectNone<Named<"per-user", RateLimiter>>(kRate, true, false);

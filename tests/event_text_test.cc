@@ -16,19 +16,21 @@ namespace {
 
 TEST(EventText, EveryKindAndCauseHasANameOfItsOwn) {
   std::set<std::string_view> kinds;
-  for (int i = 0; i <= static_cast<int>(EventKind::kPressureFell); ++i) {
+  for (int i = 0; i <= static_cast<int>(EventKind::kCallerRecovered); ++i) {
     kinds.insert(Name(static_cast<EventKind>(i)));
   }
-  EXPECT_EQ(kinds.size(), static_cast<std::size_t>(EventKind::kPressureFell) + 1);
+  EXPECT_EQ(kinds.size(), static_cast<std::size_t>(EventKind::kCallerRecovered) + 1);
   EXPECT_EQ(kinds.count("unknown"), 0u);
   std::set<std::string_view> causes;
-  for (int i = 0; i <= static_cast<int>(Cause::kQueueDelay); ++i) {
+  for (int i = 0; i <= static_cast<int>(Cause::kUsage); ++i) {
     causes.insert(Name(static_cast<Cause>(i)));
   }
-  EXPECT_EQ(causes.size(), static_cast<std::size_t>(Cause::kQueueDelay) + 1);
+  EXPECT_EQ(causes.size(), static_cast<std::size_t>(Cause::kUsage) + 1);
   EXPECT_EQ(causes.count("unknown"), 0u);
   static_assert(Name(EventKind::kBreakerOpened) == "breaker_opened");
   static_assert(Name(EventKind::kPressureFell) == "pressure_fell");
+  static_assert(Name(EventKind::kCallerRecovered) == "caller_recovered");
+  static_assert(Name(Cause::kUsage) == "usage");
   static_assert(Name(Cause::kDemerit) == "demerit" && Name(Cause::kQueueDelay) == "queue_delay");
   static_assert(Name(static_cast<EventKind>(200)) == "unknown");
   static_assert(Name(static_cast<Cause>(200)) == "unknown");

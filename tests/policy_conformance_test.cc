@@ -29,6 +29,7 @@
 #include "shed/retry_throttle.h"
 #include "shed/shadow.h"
 #include "shed/switch.h"
+#include "shed/usage_throttle.h"
 #include "shed/vegas.h"
 
 namespace shed {
@@ -192,6 +193,41 @@ struct DemeritTraits : ConformanceTraits<DemeritTracker> {
 // Two callers fit the table, the others share the overflow.
 struct CrowdedDemeritTraits : DemeritTraits {
   static DemeritTrackerOptions Free() { return {.budget = 1000, .max_callers = 2}; }
+};
+
+struct UsageTraits : ConformanceTraits<UsageThrottle> {
+  static UsageThrottleOptions Free() { return {.soft = 1'000'000, .hard = 1'000'000}; }
+  static UsageThrottleOptions Tight() { return {.soft = 3, .hard = 3, .window = 1s}; }
+  static constexpr RefusesWhen kRefuses = RefusesWhen::kHeld;
+  static constexpr Duration kRecovery = 1s;
+  static constexpr Duration kPace = 100ms;  // Each of five callers twice a second.
+  static std::vector<UsageThrottleOptions> Bad() {
+    return {{.soft = 0},
+            {.soft = -1},
+            {.soft = kMost, .hard = kMost},
+            {.hard = 199},
+            {.hard = kMost},
+            {.window = 0s},
+            {.window = -1s},
+            {.window = kForever},
+            {.longest_wait = 0s},
+            {.longest_wait = kForever},
+            {.max_delayed = -1},
+            {.max_delayed = kMost},
+            {.max_callers = 0},
+            {.max_callers = kMost}};
+  }
+  static auto State(const UsageThrottle::Snapshot& s) {
+    return std::tuple(s.soft, s.hard, s.waiting, s.max_delayed, s.tracked, s.overflow_used,
+                      s.overflow_in_flight, s.delayed_total, s.blocked_total);
+  }
+  static std::uint64_t InFlight(const UsageThrottle::Snapshot& s) { return s.overflow_in_flight; }
+};
+// Most callers share the overflow.
+struct CrowdedUsageTraits : UsageTraits {
+  static UsageThrottleOptions Free() {
+    return {.soft = 1'000'000, .hard = 1'000'000, .max_callers = 1};
+  }
 };
 
 struct GradientTraits : ConformanceTraits<GradientLimiter> {
@@ -406,11 +442,11 @@ struct Open {
 using Policies =
     ::testing::Types<RateTraits, NamedTraits, ConcurrencyTraits, BreakerTraits,
                      CountingBreakerTraits, AdmissionTraits, DemeritTraits, CrowdedDemeritTraits,
-                     GradientTraits, ProbingGradientTraits, KneeTraits, RetryBudgetTraits,
-                     RetryThrottleTraits, QueueDelayTraits, ControlLawTraits, PressureTraits,
-                     SwitchTraits, ShadowTraits, SampledTraits<AimdLimiter>,
-                     SampledTraits<VegasLimiter>, SampledTraits<Gradient2Limiter>,
-                     KeyedTraits<1000>, KeyedTraits<1>>;
+                     UsageTraits, CrowdedUsageTraits, GradientTraits, ProbingGradientTraits,
+                     KneeTraits, RetryBudgetTraits, RetryThrottleTraits, QueueDelayTraits,
+                     ControlLawTraits, PressureTraits, SwitchTraits, ShadowTraits,
+                     SampledTraits<AimdLimiter>, SampledTraits<VegasLimiter>,
+                     SampledTraits<Gradient2Limiter>, KeyedTraits<1000>, KeyedTraits<1>>;
 INSTANTIATE_TYPED_TEST_SUITE_P(Shed, PolicyConformance, Policies);
 using UserPolicies = ::testing::Types<SlotCapTraits, ConformanceTraits<Open>>;
 INSTANTIATE_TYPED_TEST_SUITE_P(User, PolicyConformance, UserPolicies);

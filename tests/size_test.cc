@@ -20,6 +20,7 @@
 #include "shed/limiter.h"
 #include "shed/rate_limiter.h"
 #include "shed/tsc_clock.h"
+#include "shed/usage_throttle.h"
 
 namespace {
 std::atomic<std::size_t> taken{0};  // Bytes, since the start.
@@ -81,12 +82,15 @@ static_assert(kHistogram <= 8192);
 static_assert(sizeof(Five::Guard) <= 256 && sizeof(All::Guard) <= 256);
 static_assert(sizeof(All::Guard) <= AnyGuard::kCapacity);
 
-// Bytes that a tracker takes, itself included.
-std::size_t TrackerBytes(std::int64_t callers) {
+// Bytes that a tracker or a throttle takes, itself included.
+template <class P>
+std::size_t BytesFor(std::int64_t callers) {
   const std::size_t before = taken.load();
-  const DemeritTracker tracker(DemeritTrackerOptions{.max_callers = callers});
-  return taken.load() - before + sizeof(tracker);
+  const P policy(typename P::Options{.max_callers = callers});
+  return taken.load() - before + sizeof(policy);
 }
+std::size_t TrackerBytes(std::int64_t callers) { return BytesFor<DemeritTracker>(callers); }
+std::size_t ThrottleBytes(std::int64_t callers) { return BytesFor<UsageThrottle>(callers); }
 
 TEST(Size, ATrackedCallerIsSmall) {
   // At powers of two and just past them, where a table that doubles is at its largest.
@@ -115,6 +119,16 @@ TEST(Size, ACallThatWaitsIsSmall) {
   }
 }
 
+// As its comment says: 88 bytes each, up to 5 KB beside them, and 20 for each that may wait.
+TEST(Size, AThrottledCallerIsSmall) {
+  for (const std::int64_t callers : {1, 10, 1'000, 1'024, 1'025, 10'000, 16'385, 100'000}) {
+    const auto count = static_cast<std::size_t>(callers);
+    EXPECT_GT(ThrottleBytes(callers), 80 * count);
+    EXPECT_LE(ThrottleBytes(callers), 88 * count + 5 * 1024 + 20 * 100) << callers;
+  }
+  static_assert(sizeof(UsageThrottle::Ticket) <= 40);
+}
+
 TEST(Size, Table) {
   const auto row = [](const char* what, std::size_t bytes, std::size_t limit) {
     std::printf("%-44s %8zu", what, bytes);
@@ -135,6 +149,8 @@ TEST(Size, Table) {
   row("DemeritTracker, per caller of 1000", TrackerBytes(1'000) / 1'000, kPerCaller);
   row("DemeritTracker, per caller of 100000", TrackerBytes(100'000) / 100'000, kPerCaller);
   row("AdmissionQueue, per call of 1000 that may wait", QueueBytes(1'000) / 1'000, kPerWaiter);
+  row("UsageThrottle, per caller of 1000", ThrottleBytes(1'000) / 1'000, 0);
+  row("UsageThrottle, per caller of 100000", ThrottleBytes(100'000) / 100'000, 88);
   row("guard of five policies", sizeof(Five::Guard), 256);
   row("guard of all policies", sizeof(All::Guard), 256);
   row("AnyGuard", sizeof(AnyGuard), 0);

@@ -17,7 +17,8 @@ constexpr std::string_view Name(EventKind kind) noexcept {
   constexpr std::string_view kNames[] = {
       "breaker_opened",   "breaker_half_opened", "breaker_closed", "limit_changed",
       "baseline_changed", "caller_became_hog",   "queue_stands",   "queue_moves",
-      "pressure_rose",    "pressure_fell"};
+      "pressure_rose",    "pressure_fell",       "caller_delayed", "caller_blocked",
+      "caller_recovered"};
   const auto index = static_cast<std::size_t>(kind);
   return index < std::size(kNames) ? kNames[index] : "unknown";
 }
@@ -43,7 +44,8 @@ constexpr std::string_view Name(Cause cause) noexcept {
                                          "demerit",
                                          "latency",
                                          "pressure",
-                                         "queue_delay"};
+                                         "queue_delay",
+                                         "usage"};
   const auto index = static_cast<std::size_t>(cause);
   return index < std::size(kNames) ? kNames[index] : "unknown";
 }

@@ -25,6 +25,9 @@ enum class EventKind : std::uint8_t {
   kQueueMoves,       // No longer.
   kPressureRose,     // Calls are refused by the service's reading; `before`, `after` are shares
   kPressureFell,     // of the least critical class. No longer.
+  kCallerDelayed,    // Its use rose above the allowance: its calls are delayed,
+  kCallerBlocked,    // or refused.
+  kCallerRecovered,  // It was seen at no more than half of the allowance again.
 };
 
 // Which rule fired.
@@ -49,6 +52,7 @@ enum class Cause : std::uint8_t {
   kLatency,           // `value` ns is the latency of the window, above what it should be.
   kPressure,          // `value` is the reading; `threshold` what it must stay below.
   kQueueDelay,        // `value` ns is the least wait, or the latest; `threshold` ns.
+  kUsage,             // `value` units are in use with this call; `threshold`.
 };
 
 struct Event {

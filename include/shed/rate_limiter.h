@@ -32,6 +32,7 @@
 #include "shed/internal/bounds.h"
 #include "shed/internal/hints.h"
 #include "shed/internal/int128.h"
+#include "shed/internal/rate_in_ticks.h"
 #include "shed/internal/validate.h"
 #include "shed/policy.h"
 #include "shed/sync.h"
@@ -52,25 +53,6 @@ struct RateLimiterOptions {
 };
 
 namespace internal {
-
-// A rate in whole numbers.
-struct RateInTicks {
-  std::int64_t ticks_per_ns = 1;    // R.
-  std::int64_t ticks_per_unit = 1;  // P.
-
-  // Requires positive arguments.
-  constexpr RateInTicks(std::int64_t rate, Duration per) noexcept {
-    std::int64_t a = rate;
-    std::int64_t b = per.count();
-    while (b != 0) {
-      const std::int64_t rest = a % b;
-      a = b;
-      b = rest;
-    }
-    ticks_per_ns = rate / a;
-    ticks_per_unit = per.count() / a;
-  }
-};
 
 inline constexpr std::int64_t kMaxRate = 2'000'000'000;
 inline constexpr Duration kMaxPer = std::chrono::hours(24 * 366);

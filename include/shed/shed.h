@@ -37,6 +37,7 @@
 #include "shed/sync.h"                  // IWYU pragma: export
 #include "shed/time.h"                  // IWYU pragma: export
 #include "shed/tsc_clock.h"             // IWYU pragma: export
+#include "shed/usage_throttle.h"        // IWYU pragma: export
 #include "shed/vegas.h"                 // IWYU pragma: export
 #include "shed/verdict.h"               // IWYU pragma: export
 #include "shed/version.h"               // IWYU pragma: export

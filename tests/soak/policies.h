@@ -22,6 +22,7 @@
 #include "shed/rate_limiter.h"
 #include "shed/retry_budget.h"
 #include "shed/retry_throttle.h"
+#include "shed/usage_throttle.h"
 #include "soak/counted.h"
 #include "soak/tally.h"
 
@@ -81,6 +82,13 @@ typename P::Options OptionsFor(Course course) {
             .dip_interval = milliseconds(100)};
   } else if constexpr (std::derived_from<P, QueueDelayLimiter>) {
     return {.target = milliseconds(1), .interval = milliseconds(2), .min_service = milliseconds(1)};
+  } else if constexpr (std::derived_from<P, UsageThrottle>) {
+    return {.soft = 20,
+            .hard = 40,
+            .window = milliseconds(1),
+            .longest_wait = milliseconds(1),
+            .max_delayed = 8,
+            .max_callers = 6};
   } else if constexpr (std::derived_from<P, RetryBudget>) {
     return {.ratio = 0.1, .min_retries = 1};
   } else {
@@ -106,6 +114,10 @@ void Meddle(Limiter& limiter, std::mt19937_64& random) {
     EXPECT_EQ(limiter.template Get<P>().SetLimit(limit, limiter.Now()), "");
   } else if constexpr (std::derived_from<P, DemeritTracker>) {
     EXPECT_LE(limiter.template Get<P>().ReadCaller("a", limiter.Now()).held, kBudget);
+  } else if constexpr (std::derived_from<P, UsageThrottle>) {
+    const auto state = limiter.template Get<P>().ReadCaller("a", limiter.Now());
+    EXPECT_LE(state.remaining, 20u);
+    EXPECT_LE(state.delay, std::chrono::milliseconds(1));
   } else if constexpr (std::derived_from<P, PressureLimiter>) {
     const double reading = static_cast<double>(random() % 1024) / 1024;
     limiter.template Apply<P>([&](PressureLimiter& pressure, TimePoint now, Events& events) {
@@ -133,6 +145,9 @@ void ExpectInBounds(const typename P::Snapshot& s) {
     EXPECT_LE(s.probability, 0.8);
   } else if constexpr (std::derived_from<P, DemeritTracker>) {
     EXPECT_LE(s.in_use, s.budget);
+    EXPECT_LE(s.tracked, 6u);
+  } else if constexpr (std::derived_from<P, UsageThrottle>) {
+    EXPECT_LE(s.waiting, 8u);
     EXPECT_LE(s.tracked, 6u);
   } else if constexpr (std::derived_from<P, RetryBudget>) {
     EXPECT_LE(s.retries, s.in_flight);
@@ -184,6 +199,10 @@ void ExpectSettled(const Counted<P>& policy, const Tally<kPolicies>& tally, std:
   } else if constexpr (std::derived_from<P, DemeritTracker>) {
     EXPECT_EQ(s.in_use, 0u);
     EXPECT_EQ(s.overflow_in_use, 0u);
+  } else if constexpr (std::derived_from<P, UsageThrottle>) {
+    EXPECT_EQ(s.overflow_in_flight, 0u);
+    // Nobody is in flight, and a window after the last start nothing is in use.
+    EXPECT_TRUE(policy.AsNew(After(now, std::chrono::hours(24))));
   } else if constexpr (requires { s.in_flight; }) {
     EXPECT_EQ(s.in_flight, 0u);
   }

@@ -6,7 +6,7 @@
 namespace shed::soak {
 namespace {
 
-constexpr int kSoaks = 11 * 3;
+constexpr int kSoaks = 12 * 3;
 
 TEST(SoakPolicies, AdmissionController) { SoakOnEveryCourse<AdmissionController>(kSoaks); }
 TEST(SoakPolicies, CircuitBreaker) { SoakOnEveryCourse<CircuitBreaker>(kSoaks); }
@@ -19,6 +19,7 @@ TEST(SoakPolicies, QueueDelayLimiter) { SoakOnEveryCourse<QueueDelayLimiter>(kSo
 TEST(SoakPolicies, RateLimiter) { SoakOnEveryCourse<RateLimiter>(kSoaks); }
 TEST(SoakPolicies, RetryBudget) { SoakOnEveryCourse<RetryBudget>(kSoaks); }
 TEST(SoakPolicies, RetryThrottle) { SoakOnEveryCourse<RetryThrottle>(kSoaks); }
+TEST(SoakPolicies, UsageThrottle) { SoakOnEveryCourse<UsageThrottle>(kSoaks); }
 
 }  // namespace
 }  // namespace shed::soak

@@ -21,8 +21,8 @@ TEST(SoakStacks, AllSevenTheOtherWayRound) {
 }
 TEST(SoakStacks, AllThatThereAre) {
   SoakOnEveryCourse<QueueDelayLimiter, PressureLimiter, RateLimiter, RetryThrottle, RetryBudget,
-                    DemeritTracker, CircuitBreaker, AdmissionController, ConcurrencyLimiter,
-                    GradientLimiter, KneeLimiter>(kSoaks);
+                    UsageThrottle, DemeritTracker, CircuitBreaker, AdmissionController,
+                    ConcurrencyLimiter, GradientLimiter, KneeLimiter>(kSoaks);
 }
 TEST(SoakStacks, Five) {
   SoakOnEveryCourse<RateLimiter, ConcurrencyLimiter, GradientLimiter, CircuitBreaker,
