@@ -6,6 +6,7 @@
 #include "shed/adaptive_limiter.h"      // IWYU pragma: export
 #include "shed/admission_controller.h"  // IWYU pragma: export
 #include "shed/admission_queue.h"       // IWYU pragma: export
+#include "shed/admission_wait.h"        // IWYU pragma: export
 #include "shed/aimd.h"                  // IWYU pragma: export
 #include "shed/any_guard.h"             // IWYU pragma: export
 #include "shed/circuit_breaker.h"       // IWYU pragma: export
