@@ -5,6 +5,8 @@
 #include <chrono>
 #include <mutex>
 #include <numeric>
+#include <string>
+#include <string_view>
 #include <thread>
 
 #include "scenarios.h"
@@ -83,6 +85,68 @@ void AddClasses(const Recorder& seen, Report& report) {
   report.fields.push_back({"least_step_between_classes", least_step});
 }
 
+// What scenarios of several sources ask besides: the share of its calls that each source gets
+// answered.
+void AddSources(const Cell& cell, const Recorder& seen, Report& report) {
+  const std::size_t from = Seconds(seen.measured().from);
+  const std::size_t to = Seconds(seen.measured().to);
+  std::uint32_t caller = 0;
+  for (const shed::sim::Source& source : cell.scenario->sources) {
+    report.fields.push_back({source.name + "_share", AnsweredShare(seen, caller, from, to)});
+    caller += source.callers;
+  }
+}
+
+// What `shadow` asks besides: the limit of a policy on trial (stack `shadow-P`) as a share of what
+// it is where it is enforced (stack `P`).
+void AddShadow(const Cell& cell, Report& report) {
+  constexpr std::string_view kPrefix = "shadow-";
+  if (!cell.stack->name.starts_with(kPrefix)) return;
+  const Stack& enforced = *FindStack(std::string_view(cell.stack->name).substr(kPrefix.size()));
+  Simulation simulation(*cell.scenario, enforced.make_factory(*cell.scenario, cell.seed),
+                        cell.seed);
+  const Report other = MakeReport(*cell.scenario, simulation.Run());
+  for (const char* const when : {"limit_before", "limit_during", "limit_after"}) {
+    report.fields.push_back({std::string(when) + "_of_enforced",
+                             report.Find(when).value_or(0) / other.Find(when).value_or(0)});
+  }
+}
+
+// What `fleet` asks besides: how many of ten servers measure at once, of which the cell is one.
+void AddFleet(const Cell& cell, const Recorder& first, Report& report) {
+  constexpr std::uint64_t kServers = 10;
+  const Scenario& s = *cell.scenario;
+  std::vector<std::uint32_t> measuring(static_cast<std::size_t>(s.length / s.look) + 1);
+  std::vector<double> goodput(Seconds(s.length));
+  double measured = 0;
+  const auto add = [&](const Recorder& seen) {
+    bool ever = false;
+    for (const Recorder::Limit& limit : seen.limits()) {
+      if (!limit.measuring || !s.event.Contains(limit.at)) continue;
+      ++measuring[static_cast<std::size_t>(limit.at / s.look)];
+      ever = true;
+    }
+    measured += ever ? 1 : 0;
+    for (std::size_t i = 0; i < goodput.size(); ++i) {
+      goodput[i] += static_cast<double>(seen.Sum(Count::kGood, i, i + 1));
+    }
+  };
+  add(first);
+  for (std::uint64_t server = 1; server < kServers; ++server) {
+    const std::uint64_t seed = cell.seed * kServers + server;
+    Simulation simulation(s, cell.stack->make_factory(s, seed), seed);
+    add(simulation.Run());
+  }
+  report.fields.push_back({"servers_that_measured", measured});
+  report.fields.push_back({"most_measuring", static_cast<double>(*std::max_element(
+                                                 measuring.begin(), measuring.end()))});
+  const auto begin = goodput.begin() + static_cast<std::ptrdiff_t>(Seconds(first.measured().from));
+  const double mean =
+      std::accumulate(begin, goodput.end(), 0.0) / static_cast<double>(goodput.end() - begin);
+  report.fields.push_back(
+      {"fleet_goodput_min_of_mean", *std::min_element(begin, goodput.end()) / mean});
+}
+
 // About how long a cell takes, in any unit.
 double Effort(const Cell& cell) {
   const Scenario& s = *cell.scenario;
@@ -100,6 +164,11 @@ Report RunCell(const Cell& cell) {
   report.seed = cell.seed;
   if (cell.scenario->name == "noisy-neighbour") AddNoisy(cell, seen, report);
   if (cell.scenario->name == "criticality") AddClasses(seen, report);
+  if (cell.scenario->name == "bulkhead" || cell.scenario->name == "per-route") {
+    AddSources(cell, seen, report);
+  }
+  if (cell.scenario->name == "shadow") AddShadow(cell, report);
+  if (cell.scenario->name == "fleet") AddFleet(cell, seen, report);
   return report;
 }
 

@@ -181,6 +181,63 @@ Scenario RetryStorm() {
   return s;
 }
 
+Scenario Bulkhead() {
+  Scenario s = Sized(kUsual, "bulkhead",
+                     "optional work floods the service, twice what it can do, from 20 to 40 s");
+  s.sources = {Source{.name = "optional",
+                      .callers = 1,
+                      .stages = {{0s, 200}, {20s, 5000}, {40s, 200}},
+                      .criticality = shed::Criticality::kSheddable},
+               Source{.name = "critical", .callers = 1, .stages = {{0s, 1500}}}};
+  s.phases = {{0s, Takes(3ms)}};
+  s.event = {20s, 40s};
+  s.report_callers = true;
+  return s;
+}
+
+Scenario PerRoute() {
+  Scenario s =
+      Sized(kUsual, "per-route",
+            "two routes; what one of them waits for takes 300 ms instead of 20, 20 to 50 s");
+  const auto waits = [](Duration time) {
+    return std::vector<Work>{Work{.share = 1, .time = 1ms, .waits = time}};
+  };
+  s.sources = {
+      Source{.name = "fast", .callers = 1, .stages = {{0s, 1000}}, .route = "fast"},
+      Source{.name = "slow",
+             .callers = 1,
+             .stages = {{0s, 600}},
+             .route = "slow",
+             .phases = {{0s, waits(20ms)}, {20s, waits(300ms)}, {50s, waits(20ms)}}},
+  };
+  s.phases = {{0s, Takes(3ms)}};
+  s.event = {20s, 50s};
+  s.settle = 0s;
+  s.report_callers = true;
+  return s;
+}
+
+Scenario ShadowedLimit() {
+  Scenario s = Sized(kUsual, "shadow",
+                     "a fifth more than the service can do, 20 to 40 s, behind a limit of 64");
+  s.sources = From({{0s, 2000}, {20s, 3200}, {40s, 2000}});
+  s.phases = {{0s, Takes(3ms)}};
+  s.budget = 64;
+  s.event = {20s, 40s};
+  return s;
+}
+
+Scenario Fleet() {
+  Scenario s =
+      Sized(kUsual, "fleet", "ten servers that started together, a fifth overloaded from 55 s on");
+  s.sources = From({{0s, 500}, {55s, 3200}});
+  s.phases = {{0s, Takes(3ms)}};
+  s.length = 70s;
+  s.event = {55s, 70s};
+  s.look = 10ms;
+  return s;
+}
+
 std::vector<Scenario> MakeAll() {
   return {Spike(kUsual),
           Degrade(kUsual),
@@ -201,7 +258,11 @@ std::vector<Scenario> MakeAll() {
           Fast(),
           FastFailures(),
           Classes(),
-          RetryStorm()};
+          RetryStorm(),
+          Bulkhead(),
+          PerRoute(),
+          ShadowedLimit(),
+          Fleet()};
 }
 
 }  // namespace

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <type_traits>
 #include <utility>
+
 #include "shed/admission_controller.h"
 #include "shed/aimd.h"
 #include "shed/circuit_breaker.h"
@@ -12,11 +14,13 @@
 #include "shed/demerit_tracker.h"
 #include "shed/gradient2.h"
 #include "shed/gradient_limiter.h"
+#include "shed/keyed.h"
 #include "shed/knee_limiter.h"
 #include "shed/limiter.h"
 #include "shed/rate_limiter.h"
 #include "shed/retry_budget.h"
 #include "shed/retry_throttle.h"
+#include "shed/shadow.h"
 #include "shed/sim/sync.h"
 #include "shed/vegas.h"
 
@@ -45,7 +49,33 @@ template <class P>
 struct LimitOf {
   template <class L>
   double operator()(const L& limiter) const {
-    return static_cast<double>(limiter.template Get<P>().Read(limiter.Now()).limit);
+    return static_cast<double>(Seen(limiter).limit);
+  }
+  template <class L>
+  bool Measuring(const L& limiter) const {
+    const auto seen = Seen(limiter);
+    if constexpr (std::is_base_of_v<shed::GradientSnapshot, decltype(seen)>) {
+      return seen.mode == shed::GradientMode::kProbe;
+    } else if constexpr (std::is_base_of_v<shed::Knee::Snapshot, decltype(seen)>) {
+      return seen.mode == shed::KneeMode::kDrain || seen.mode == shed::KneeMode::kMeasure;
+    } else {
+      return false;
+    }
+  }
+
+ private:
+  template <class L>
+  static auto Seen(const L& limiter) {
+    return limiter.template Get<P>().Read(limiter.Now());
+  }
+};
+// Of P behind Shadow<P>.
+template <class P>
+struct LimitOfShadow {
+  template <class L>
+  double operator()(const L& limiter) const {
+    using Shadow = shed::Shadow<P, SimSync>;
+    return static_cast<double>(limiter.template Get<Shadow>().Read(limiter.Now()).policy.limit);
   }
 };
 struct NoLimit {
@@ -80,6 +110,14 @@ GateFactory ConcurrencyOf(std::uint32_t limit) {
 GateFactory ConcurrencyStack(const Scenario& scenario, std::uint64_t) {
   return ConcurrencyOf(scenario.budget == 0 ? 16 : scenario.budget);
 }
+// Optional work may use half of it.
+GateFactory ConcurrencyClasses(const Scenario&, std::uint64_t) {
+  return [](const ManualClock& clock, std::uint32_t) {
+    return MakeGate<SimLimiter<Concurrency>>(
+        LimitOf<Concurrency>{}, clock,
+        shed::ConcurrencyLimiterOptions{.limit = 16, .usable = {0.5, 0.5, 1, 1}});
+  };
+}
 GateFactory ConcurrencyBad(const Scenario&, std::uint64_t) { return ConcurrencyOf(500); }
 
 GateFactory KneeStack(const Scenario&, std::uint64_t seed) {
@@ -108,6 +146,30 @@ GateFactory GradientOf(shed::GradientLimiterOptions options) {
 GateFactory GradientStack(const Scenario&, std::uint64_t seed) {
   return GradientOf({.seed = seed});
 }
+// Without jitter: all servers of a fleet measure together.
+GateFactory GradientInStep(const Scenario&, std::uint64_t seed) {
+  return GradientOf({.probe_jitter = 0, .seed = seed});
+}
+GateFactory GradientByRoute(const Scenario&, std::uint64_t seed) {
+  return [seed](const ManualClock& clock, std::uint32_t) {
+    using ByRoute = shed::Keyed<Gradient, shed::ByRoute, SimSync>;
+    return MakeGate<SimLimiter<ByRoute>>(
+        NoLimit{}, clock,
+        shed::KeyedOptions<Gradient>{.policy = shed::GradientLimiterOptions{.seed = seed}});
+  };
+}
+// On trial beside a limit that is set too high.
+template <class P>
+GateFactory ShadowOf(const Scenario& scenario, std::uint64_t seed) {
+  typename P::Options options;
+  if constexpr (requires { options.seed; }) options.seed = seed;
+  const std::uint32_t limit = scenario.budget == 0 ? 16 : scenario.budget;
+  return [=](const ManualClock& clock, std::uint32_t) {
+    return MakeGate<SimLimiter<shed::Shadow<P, SimSync>, Concurrency>>(
+        LimitOfShadow<P>{}, clock, options, shed::ConcurrencyLimiterOptions{.limit = limit});
+  };
+}
+
 // As Envoy does it: nothing keeps the limit down in calm, and time-outs do not shrink it.
 GateFactory GradientEnvoy(const Scenario&, std::uint64_t seed) {
   return GradientOf({.percentile = 0.5,
@@ -187,11 +249,21 @@ std::vector<Stack> MakeAll() {
       {"rate", "RateLimiter, 2500/s, burst 250", RateStack},
       {"concurrency", "ConcurrencyLimiter, 16 (noisy-neighbour: 40)", ConcurrencyStack},
       {"concurrency-bad", "ConcurrencyLimiter, 500: badly set", ConcurrencyBad},
+      {"concurrency-classes", "ConcurrencyLimiter, 16, of which optional work may use half",
+       ConcurrencyClasses},
       {"knee", "KneeLimiter, all defaults", KneeStack},
       {"knee-classes", "KneeLimiter, shares of the limit by criticality: 0.5, 0.7, 0.9, 1",
        KneeClasses},
       {"gradient", "GradientLimiter, all defaults", GradientStack},
       {"gradient-envoy", "GradientLimiter, set as Envoy's: no app-limited guard", GradientEnvoy},
+      {"gradient-in-step", "GradientLimiter, no jitter: a fleet measures together", GradientInStep},
+      {"gradient-by-route", "Keyed<GradientLimiter, ByRoute>, all defaults", GradientByRoute},
+      {"shadow-gradient", "Shadow<GradientLimiter> beside ConcurrencyLimiter, 16 (shadow: 64)",
+       ShadowOf<Gradient>},
+      {"shadow-knee", "Shadow<KneeLimiter> beside ConcurrencyLimiter, 16 (shadow: 64)",
+       ShadowOf<Knee>},
+      {"shadow-vegas", "Shadow<VegasLimiter> beside ConcurrencyLimiter, 16 (shadow: 64)",
+       ShadowOf<shed::BasicVegasLimiter<SimSync>>},
       {"aimd", "AimdLimiter, all defaults", LimitStack<shed::BasicAimdLimiter<SimSync>>},
       {"vegas", "VegasLimiter, all defaults", LimitStack<shed::BasicVegasLimiter<SimSync>>},
       {"gradient2", "Gradient2Limiter, all defaults",

@@ -10,9 +10,14 @@
 // counted, with its outcome. A wait that P would have asked for is counted, and not asked for.
 //
 // What it cannot show: what would have become of the other calls. The calls that it would have
-// refused run, and load the service that P looks at. So the limit of a shadowed adaptive limiter is
-// a lower bound of what it would be if it were enforced, and a shadowed breaker opens for as long
-// as an enforced one but goes on seeing its dependency loaded.
+// refused run, and load the service that P looks at. So a shadowed breaker opens for as long as an
+// enforced one but goes on seeing its dependency loaded; and the limit of a shadowed adaptive
+// limiter is right in calm (0.9 to 1.25 times what it is when enforced), and not under a load that
+// it would have refused. In the lab (`shadow`: a fifth too many calls, in a service that needs a
+// limit of 16 and has one of 64):
+//   what follows the latency alone is a lower bound: VegasLimiter, at 0.4 times what it would be;
+//   what measures the unloaded service cannot unload it, takes the load for healthy, and is no
+//   bound at all: GradientLimiter (it probes) at 8 times, KneeLimiter at 9 times what it would be.
 #ifndef SHED_SHADOW_H_
 #define SHED_SHADOW_H_
 

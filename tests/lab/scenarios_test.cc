@@ -27,16 +27,18 @@ std::vector<std::string> Names(const std::vector<Item>& items) {
 }
 
 TEST(Scenarios, HaveTheirNames) {
-  EXPECT_THAT(
-      Names(Scenarios()),
-      ElementsAre("spike", "degrade", "calm-then-degrade", "baseline", "slower-for-good",
-                  "long-overload", "bimodal", "noisy-neighbour", "brown-out", "outage", "spike-64",
-                  "degrade-64", "long-overload-64", "spike-1", "degrade-1", "long-overload-1",
-                  "fast", "fast-failures", "criticality", "retry-storm"));
+  EXPECT_THAT(Names(Scenarios()),
+              ElementsAre("spike", "degrade", "calm-then-degrade", "baseline", "slower-for-good",
+                          "long-overload", "bimodal", "noisy-neighbour", "brown-out", "outage",
+                          "spike-64", "degrade-64", "long-overload-64", "spike-1", "degrade-1",
+                          "long-overload-1", "fast", "fast-failures", "criticality", "retry-storm",
+                          "bulkhead", "per-route", "shadow", "fleet"));
   EXPECT_THAT(Names(Stacks()),
-              ElementsAre("none", "rate", "concurrency", "concurrency-bad", "knee", "knee-classes",
-                          "gradient", "gradient-envoy", "aimd", "vegas", "gradient2", "admission",
-                          "retry-budget", "retry-throttle", "breaker", "demerit", "all"));
+              ElementsAre("none", "rate", "concurrency", "concurrency-bad", "concurrency-classes",
+                          "knee", "knee-classes", "gradient", "gradient-envoy", "gradient-in-step",
+                          "gradient-by-route", "shadow-gradient", "shadow-knee", "shadow-vegas",
+                          "aimd", "vegas", "gradient2", "admission", "retry-budget",
+                          "retry-throttle", "breaker", "demerit", "all"));
 }
 
 TEST(Scenarios, AreFoundByName) {
