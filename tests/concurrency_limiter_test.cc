@@ -294,6 +294,55 @@ TEST(ConcurrencyLimiterTest, RangesAreInclusive) {
   EXPECT_EQ(Thrown({.usable = {-0.0, 0, 0, 1e-300}}), "");
 }
 
+// ---- Configure ------------------------------------------------------------------------------
+
+TEST(ConcurrencyLimiterTest, ConfigureSetsLimitAndSharesAndKeepsWhatIsInFlight) {
+  Solo<ConcurrencyLimiter> limiter({.limit = 4});
+  std::array<ConcurrencyLimiter::Ticket, 4> held;
+  for (auto& ticket : held) ASSERT_TRUE(limiter.Admit({}, {}, ticket).admitted());
+  EXPECT_EQ(limiter.Configure({.limit = 2, .usable = {0.5, 0.5, 1, 1}}, {}), "");
+  EXPECT_EQ(limiter.Read({}).limit, 2u);
+  EXPECT_EQ(limiter.Read({}).in_flight, 4u);  // Nothing is pre-empted.
+  ConcurrencyLimiter::Ticket ticket;
+  for (auto& one : held) {
+    const bool room = limiter.Read({}).in_flight < 2;
+    ASSERT_EQ(limiter.Admit({}, {}, ticket).admitted(), room);
+    if (room) limiter.Complete(ticket, Outcome::kSuccess);
+    limiter.Complete(one, Outcome::kSuccess);
+  }
+  EXPECT_EQ(limiter.Read({}).in_flight, 0u);
+  const Request optional{.criticality = Criticality::kSheddable};
+  ConcurrencyLimiter::Ticket more;
+  EXPECT_TRUE(limiter.Admit(optional, {}, ticket).admitted());
+  EXPECT_FALSE(limiter.Admit(optional, {}, more).admitted());
+  limiter.Complete(ticket, Outcome::kSuccess);
+  // The sets of shares are used in turn; SetLimit keeps the one in force.
+  for (std::int64_t i = 1; i <= 10; ++i) {
+    EXPECT_EQ(limiter.Configure({.limit = 10 * i, .usable = {0.1, 1, 1, 1}}, {}), "");
+    EXPECT_TRUE(limiter.AsNew({}));
+    EXPECT_EQ(limiter.SetLimit(1'000'000'000, {}), "");
+    EXPECT_FALSE(limiter.AsNew({}));
+    EXPECT_EQ(limiter.SetLimit(20 * i, {}), "");
+    EXPECT_TRUE(limiter.Admit({.cost = 1'000, .criticality = Criticality::kSheddable}, {}, ticket)
+                    .admitted());
+    EXPECT_EQ(limiter.Read({}).in_flight, 2 * i);
+    limiter.Complete(ticket, Outcome::kSuccess);
+  }
+}
+
+TEST(ConcurrencyLimiterTest, BadConfigureChangesNothing) {
+  Solo<ConcurrencyLimiter> limiter({.limit = 4, .usable = {0.5, 1, 1, 1}});
+  EXPECT_EQ(limiter.Configure({.limit = 0}, {}), "limit: want 1 to 1000000000 units");
+  EXPECT_EQ(limiter.Configure({.limit = 9, .usable = {1, 0, 1, 1}}, {}),
+            "usable: want no share above that of a more critical class");
+  EXPECT_EQ(limiter.Read({}).limit, 4u);
+  EXPECT_TRUE(limiter.AsNew({}));
+  ConcurrencyLimiter::Ticket ticket;
+  const Request optional{.cost = 9, .criticality = Criticality::kSheddable};
+  EXPECT_TRUE(limiter.Admit(optional, {}, ticket).admitted());
+  EXPECT_EQ(ticket.units, 2u);
+}
+
 // ---- Threads --------------------------------------------------------------------------------
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
@@ -333,7 +382,7 @@ struct HookSync {
   template <class T>
   class Atomic {
    public:
-    Atomic(T value) : value_(value) {}
+    Atomic(T value = {}) : value_(value) {}
     T load(std::memory_order order) const {
       const T value = value_.load(order);
       if (after_load) after_load();

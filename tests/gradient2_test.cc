@@ -49,5 +49,19 @@ TEST(Gradient2, BadOptionsAreRefusedByName) {
   EXPECT_EQ((Gradient2Options{.long_windows = 9}.Problem()), "long_windows: want 10 to 1000000");
 }
 
+// An average that was saved is as slow as one that was learned.
+TEST(Gradient2, BeginsWithTheAverageThatItIsTold) {
+  const Gradient2Options options{.initial_baseline = 10ms, .long_windows = 99};
+  ASSERT_EQ(options.Problem(), "");
+  Gradient2 gradient(options);
+  EXPECT_EQ(gradient.Read().long_average, Duration(10ms));
+  gradient.Next(20, Of(15ms));
+  EXPECT_NEAR(static_cast<double>(gradient.Read().long_average.count()), 10.1e6, 2);
+  for (const Duration bad : {Duration(-1ns), Duration(999ns), Duration(1h + 1ns)}) {
+    EXPECT_EQ((Gradient2Options{.initial_baseline = bad}.Problem()),
+              "initial_baseline: want 0, or 1 us to 1 h");
+  }
+}
+
 }  // namespace
 }  // namespace shed

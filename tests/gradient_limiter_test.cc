@@ -475,5 +475,77 @@ TEST(GradientLimiter, SixteenThreadsNeverExceedTheLimit) {
   EXPECT_GT(limiter.Read(TimePoint{}).measured, 0u);
 }
 
+// With a baseline that was saved the first measurement is due after the interval, and not at once.
+TEST(GradientLimiter, BeginsWithTheBaselineThatItIsTold) {
+  Bench first({.max_limit = 60});
+  first.Learn(10ms);
+  first.Rounds(100, 10ms);
+  const auto learned = first.Read();
+  ASSERT_EQ(learned.limit, 60u);
+  Bench second({.max_limit = 60,
+                .initial_limit = static_cast<std::int64_t>(learned.limit),
+                .initial_baseline = learned.baseline});
+  second.Rounds(20, 10ms);
+  EXPECT_EQ(second.Read().mode, GradientMode::kFollow);
+  EXPECT_EQ(second.Read().baseline, learned.baseline);
+  EXPECT_EQ(second.Read().limit, 60u);
+  EXPECT_EQ(second.Read().measured, 0u);
+  EXPECT_GT(second.Read().next_probe, TimePoint(1h + 59s));
+  second.now += 70s;
+  second.Learn(12ms);
+  EXPECT_NEAR(Millis(second.Read().baseline), 12, 0.3);
+}
+
+TEST(GradientLimiter, ConfigureHoldsTheLimitToItsRangeAndKeepsTheBaseline) {
+  Bench bench({});
+  bench.Learn(10ms);
+  bench.Rounds(50, 10ms);
+  const auto before = bench.Read();
+  ASSERT_GT(before.limit, 100u);
+  std::vector<Bench::Call> calls;
+  for (int i = 0; i < 50; ++i) ASSERT_TRUE(bench.Begin(calls));
+  EXPECT_EQ(bench.limiter.Configure({.max_limit = 30}, bench.now), "");
+  EXPECT_EQ(bench.Read().limit, 30u);
+  EXPECT_EQ(bench.Read().in_flight, 50u);
+  EXPECT_EQ(bench.Read().baseline, before.baseline);
+  EXPECT_EQ(bench.Read().mode, GradientMode::kFollow);
+  EXPECT_FALSE(bench.Begin(calls));
+  for (Bench::Call& call : calls) bench.End(call);
+  EXPECT_EQ(bench.Read().in_flight, 0u);
+  EXPECT_EQ(bench.limiter.Configure({.percentile = 0}, bench.now),
+            "percentile: want above 0 and at most 1");
+  EXPECT_EQ(bench.Read().limit, 30u);
+  // A baseline that is known from now on.
+  EXPECT_EQ(bench.limiter.Configure({.baseline = GradientBaseline::kFixed, .fixed_baseline = 20ms},
+                                    bench.now),
+            "");
+  EXPECT_EQ(bench.Read().baseline, Duration(20ms));
+  EXPECT_EQ(bench.Read().next_probe, TimePoint::max());
+  // And one that is to be measured: at once.
+  EXPECT_EQ(bench.limiter.Configure({.probe_limit = 2}, bench.now), "");
+  EXPECT_EQ(bench.Read().mode, GradientMode::kProbe);
+  EXPECT_EQ(bench.Read().limit, 2u);
+  // While it lasts, its own options can be changed.
+  EXPECT_EQ(bench.limiter.Configure({.probe_limit = 5, .probe_samples = 10}, bench.now), "");
+  EXPECT_EQ(bench.Read().limit, 5u);
+  bench.Rounds(3, 40ms);
+  EXPECT_EQ(bench.Read().mode, GradientMode::kFollow);
+  EXPECT_NEAR(Millis(bench.Read().baseline), 40, 1);
+}
+
+// Before the first call, too.
+TEST(GradientLimiter, ConfigureBeforeTheFirstCall) {
+  Bench bench({.initial_limit = 500});
+  EXPECT_EQ(bench.limiter.Configure({.max_limit = 40}, bench.now), "");
+  EXPECT_EQ(bench.Read().limit, 40u);
+  std::vector<Bench::Call> calls;
+  while (bench.Begin(calls)) {
+  }
+  EXPECT_EQ(calls.size(), 40u);
+  bench.now += 1ms;
+  for (Bench::Call& call : calls) bench.End(call);
+  EXPECT_EQ(bench.Read().mode, GradientMode::kProbe);
+}
+
 }  // namespace
 }  // namespace shed

@@ -56,6 +56,12 @@ TEST(GradientOptions, RefusesBadValuesByName) {
     all.push_back({{.baseline = fixed, .fixed_baseline = x}, "fixed_baseline"});
   }
   all.push_back({{.baseline = fixed, .fixed_baseline = 2s, .max_baseline = 1s}, "fixed_baseline"});
+  for (const Duration x : {Duration(-1s), Duration(999), Duration(2h), kForever}) {
+    all.push_back({{.initial_baseline = x}, "initial_baseline"});
+  }
+  all.push_back({{.initial_baseline = 2s, .max_baseline = 1s}, "initial_baseline"});
+  all.push_back(
+      {{.baseline = fixed, .fixed_baseline = 3ms, .initial_baseline = 3ms}, "initial_baseline"});
   for (const Duration x :
        {Duration(0), Duration(-1s), Duration(1ms), Duration(24h * 367), kForever}) {
     all.push_back({{.probe_interval = x}, "probe_interval"});

@@ -197,5 +197,44 @@ TEST(KneeLimiter, SixteenThreadsNeverExceedTheLimit) {
   EXPECT_EQ(limiter.Read(TimePoint{}).in_flight, 0u);
 }
 
+// A limit and a knee that were saved are there at once, and stay: nothing is learned anew.
+TEST(KneeLimiter, WhatWasLearnedCanBeSavedAndRestored) {
+  Service first({}, 64);
+  first.Run(20s, 25600, 30);
+  const auto learned = first.Read();
+  ASSERT_NEAR(learned.knee, 64, 12);
+  Service second(
+      {.initial_limit = static_cast<std::int64_t>(learned.limit), .initial_knee = learned.knee},
+      64);
+  EXPECT_EQ(second.Read().limit, learned.limit);
+  EXPECT_EQ(second.Read().knee, learned.knee);
+  second.Run(3s, 2000, 30);  // Calm.
+  EXPECT_GE(second.Read().limit, learned.limit);
+  Service third({.initial_limit = static_cast<std::int64_t>(learned.limit)}, 64);
+  third.Run(3s, 2000, 30);
+  EXPECT_LT(third.Read().limit, learned.limit) << "the limit alone is forgotten";
+}
+
+TEST(KneeLimiter, ConfigureHoldsTheLimitToItsRangeAtOnceAndKeepsTheKnee) {
+  Service service({}, 8);
+  service.Run(10s, 3200, 30);
+  const auto before = service.Read();
+  ASSERT_GT(before.in_flight, 10u);
+  EXPECT_EQ(service.limiter.Configure({.max_limit = 10, .initial_limit = 10}, service.now), "");
+  EXPECT_EQ(service.Read().limit, 10u);
+  EXPECT_EQ(service.Read().in_flight, before.in_flight) << "nothing is pre-empted";
+  EXPECT_EQ(service.Read().knee, before.knee);
+  service.Run(1s, 3200, 30);
+  EXPECT_LE(service.Read().in_flight, 10u);
+  EXPECT_EQ(service.limiter.Configure({.min_limit = 100}, service.now),
+            "initial_limit: want min_limit to max_limit");
+  EXPECT_EQ(service.Read().limit, 10u);
+  EXPECT_EQ(service.limiter.Configure({}, service.now), "");
+  service.Run(5s, 3200, 30);
+  service.done = 0;
+  service.Run(4s, 3200, 30);
+  EXPECT_GT(service.done, 4 * 2550u) << "and it goes on as before";
+}
+
 }  // namespace
 }  // namespace shed

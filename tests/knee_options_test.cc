@@ -32,6 +32,9 @@ TEST(KneeOptions, RefusesBadValuesByName) {
     all.push_back({{.headroom = x}, "headroom"});
   }
   all.push_back({{.headroom = 100'001}, "headroom"});
+  for (const double x : {-0.1, 1e6 + 1, kNan, kInf}) {
+    all.push_back({{.initial_knee = x}, "initial_knee"});
+  }
   all.push_back({{.min_limit = 11, .max_limit = 10}, "min_limit"});
   all.push_back({{.min_limit = 21}, "initial_limit"});
   all.push_back({{.max_limit = 19}, "initial_limit"});

@@ -43,15 +43,6 @@ bool Take(Limiter& limiter, Duration now, std::uint64_t cost = 1) {
   return Ask(limiter, now, cost).admitted();
 }
 
-std::string Thrown(const RateLimiterOptions& options) {
-  try {
-    Solo<RateLimiter> limiter(options);
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "";
-}
-
 // ---- The rule, as the compiler sees it -----------------------------------------------------
 
 using Rule = RateLimiter;
@@ -68,15 +59,6 @@ static_assert(Rule::Decide(10, 100, 90, 1).due == 91);
 static_assert(Rule::Decide(10, 100, 90, 1).full_at == 101);
 // Before the anchor of an epoch.
 static_assert(Rule::Decide(10, 0, -5, 5).due == -5);
-
-static_assert(internal::RateInTicks(1000, 1s).ticks_per_ns == 1);
-static_assert(internal::RateInTicks(1000, 1s).ticks_per_unit == 1'000'000);
-static_assert(internal::RateInTicks(1'999'999'993, 1s).ticks_per_ns == 1'999'999'993);
-static_assert(internal::RateInTicks(1'999'999'993, 1s).ticks_per_unit == 1'000'000'000);
-static_assert(internal::RateInTicks(10, 13s).ticks_per_unit == 1'300'000'000);
-
-static_assert(RateLimiterOptions{}.Problem().empty());
-static_assert(!RateLimiterOptions{.rate = 0}.Problem().empty());
 
 // ---- Public cases ---------------------------------------------------------------------------
 
@@ -516,53 +498,66 @@ TEST(RateLimiterTest, SnapshotSaysWhatWouldBeAdmitted) {
   EXPECT_EQ(limiter.Read(At(0s)).available, 1);
 }
 
-// ---- Options --------------------------------------------------------------------------------
+// ---- Configure ------------------------------------------------------------------------------
 
-// P25, guava#2730, and every field at 0, negative, maximum and in contradiction to its neighbours:
-// never "allow all", never a repair.
-TEST(RateLimiterTest, BadOptionsAreRefusedWithTheSentence) {
-  struct Case {
-    RateLimiterOptions options;
-    std::string_view field;
-  };
-  const Case cases[] = {
-      {{.rate = 0}, "rate: want 1 to 2000000000 units"},
-      {{.rate = -1}, "rate: want 1 to 2000000000 units"},
-      {{.rate = kMin64}, "rate: want 1 to 2000000000 units"},
-      {{.rate = 2'000'000'001}, "rate: want 1 to 2000000000 units"},
-      {{.rate = kMax64}, "rate: want 1 to 2000000000 units"},
-      {{.per = 0s}, "per: want 1 ns to 366 days"},
-      {{.per = -1ns}, "per: want 1 ns to 366 days"},
-      {{.per = Duration::min()}, "per: want 1 ns to 366 days"},
-      {{.per = kDay * 366 + 1ns}, "per: want 1 ns to 366 days"},
-      {{.per = Duration::max()}, "per: want 1 ns to 366 days"},
-      {{.burst = 0}, "burst: want at least 1 unit"},
-      {{.burst = -1}, "burst: want at least 1 unit"},
-      {{.burst = kMin64}, "burst: want at least 1 unit"},
-      {{.burst = kMax64}, "burst: want at most"},
-      // Contradictory: what does not fit the state at this rate.
-      {{.rate = 1, .per = kDay, .burst = 3336}, "burst: want at most"},
-      {{.rate = 1, .per = kDay * 366, .burst = 10}, "burst: want at most"},
-      {{.rate = 1, .per = 1ns, .burst = (std::int64_t{1} << 58) + 1}, "burst: want at most"},
-      {{.rate = 1'999'999'993, .burst = 288'230'377}, "burst: want at most"},
-  };
-  for (const Case& c : cases) {
-    const std::string_view problem = c.options.Problem();
-    EXPECT_EQ(problem.substr(0, c.field.size()), c.field);
-    EXPECT_EQ(Thrown(c.options), problem);
-  }
+// What is there stays, up to the new burst: nobody gains by a change to and fro.
+TEST(RateLimiterTest, ConfigureKeepsWhatIsThere) {
+  Solo<RateLimiter> limiter({.rate = 10, .burst = 10});
+  ASSERT_TRUE(Take(limiter, 0s, 4));
+  EXPECT_EQ(limiter.Configure({.rate = 1000, .burst = 100}, At(0s)), "");
+  EXPECT_EQ(limiter.Read(At(0s)).available, 6);
+  EXPECT_EQ(limiter.Read(At(0s)).burst, 100);
+  EXPECT_EQ(limiter.Read(At(0s)).full_in, 94ms);
+  EXPECT_EQ(limiter.Configure({.rate = 1, .per = 1h, .burst = 3}, At(0s)), "");
+  EXPECT_EQ(limiter.Read(At(0s)).available, 3);
+  EXPECT_TRUE(limiter.AsNew(At(0s)));
+  EXPECT_EQ(limiter.Configure({.rate = 10, .burst = 10}, At(0s)), "");
+  EXPECT_EQ(limiter.Read(At(0s)).available, 3);
+  // What is owed stays owed.
+  RateLimiter::Ticket ticket;
+  ASSERT_TRUE(limiter.Admit({}, At(0s), ticket).admitted());
+  limiter.Charge(ticket, 23, At(0s));
+  EXPECT_EQ(limiter.Configure({.rate = 2, .burst = 1}, At(0s)), "");
+  EXPECT_EQ(*Ask(limiter, 0s).retry_after(), 10500ms);
+  // And a call of before gives back what it paid, up to the burst.
+  limiter.Cancel(ticket, Verdict::Refuse(Reason::kRate), At(0s));
+  EXPECT_EQ(limiter.Read(At(0s)).available, 1);
 }
 
-TEST(RateLimiterTest, RangesAreInclusive) {
-  for (const RateLimiterOptions& options :
-       {RateLimiterOptions{}, RateLimiterOptions{.rate = 1, .burst = 1},
-        RateLimiterOptions{.rate = 2'000'000'000, .burst = 1},
-        RateLimiterOptions{.rate = 1, .per = 1ns, .burst = std::int64_t{1} << 58},
-        RateLimiterOptions{.rate = 1, .per = kDay * 366, .burst = 9},
-        RateLimiterOptions{.rate = 2'000'000'000, .per = kDay * 366, .burst = 1}}) {
-    EXPECT_EQ(options.Problem(), "");
-    EXPECT_EQ(Thrown(options), "");
-  }
+// A bucket that was full is full for a clock reading a little older, as it is without a change; one
+// that was not is not.
+TEST(RateLimiterTest, ConfigureGivesAnOlderNowNothing) {
+  Solo<RateLimiter> limiter({.rate = 1000, .burst = 10});
+  ASSERT_TRUE(Take(limiter, 1s, 10));
+  EXPECT_EQ(limiter.Configure({.rate = 1000, .burst = 10}, At(1s + 10ms)), "");
+  EXPECT_EQ(limiter.Read(At(1s + 10ms)).available, 10);
+  EXPECT_EQ(limiter.Read(At(1s + 3ms)).available, 3);
+  EXPECT_EQ(limiter.Read(At(999ms)).available, 0);
+  EXPECT_EQ(limiter.Configure({.rate = 1000, .burst = 10}, At(5s)), "");
+  EXPECT_EQ(limiter.Read(At(2s)).available, 10);
+}
+
+TEST(RateLimiterTest, BadConfigureChangesNothing) {
+  Solo<RateLimiter> limiter({.rate = 10, .burst = 10});
+  EXPECT_EQ(limiter.Configure({.rate = 0}, At(0s)), "rate: want 1 to 2000000000 units");
+  EXPECT_EQ(limiter.Configure({.rate = 99, .burst = -1}, At(0s)), "burst: want at least 1 unit");
+  EXPECT_EQ(limiter.Read(At(0s)).burst, 10);
+  EXPECT_TRUE(Take(limiter, 0s, 10));
+  EXPECT_EQ(*Ask(limiter, 0s).retry_after(), 100ms);
+}
+
+// A cost is too large, or not, by the burst in force.
+TEST(RateLimiterTest, ConfigureDecidesWhatIsTooLarge) {
+  Solo<RateLimiter> limiter({.rate = 10, .burst = 10});
+  EXPECT_EQ(Ask(limiter, 0s, 11).reason(), Reason::kCostTooLarge);
+  EXPECT_EQ(limiter.Configure({.rate = 10, .burst = 11}, At(0s)), "");
+  EXPECT_EQ(*Ask(limiter, 0s, 11).retry_after(), 100ms);
+  EXPECT_EQ(limiter.Configure({.rate = 10, .burst = 5}, At(0s)), "");
+  EXPECT_EQ(Ask(limiter, 0s, 6).reason(), Reason::kCostTooLarge);
+  // More epochs than the word has names for.
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(limiter.Configure({.rate = 7, .burst = 3}, At(1s)), "");
+  EXPECT_TRUE(Take(limiter, 1s, 3));
+  EXPECT_FALSE(Take(limiter, 1s, 1));
 }
 
 // ---- Threads --------------------------------------------------------------------------------

@@ -69,5 +69,22 @@ TEST(Vegas, BadOptionsAreRefusedByName) {
   EXPECT_EQ((VegasOptions{.max_baseline = 0s}.Problem()), "max_baseline: want 1 us to 1 h");
 }
 
+// A baseline that was saved is one interval's: it goes when two have passed.
+TEST(Vegas, BeginsWithTheBaselineThatItIsTold) {
+  const VegasOptions options{.initial_baseline = 5ms, .baseline_interval = 10s};
+  ASSERT_EQ(options.Problem(), "");
+  Vegas vegas(options);
+  EXPECT_EQ(vegas.Read().baseline, Duration(5ms));
+  vegas.Next(20, At(0s, 20ms));
+  EXPECT_EQ(vegas.Read().baseline, Duration(5ms));
+  EXPECT_EQ(vegas.Read().queued, 15);
+  vegas.Next(20, At(10s, 20ms));
+  EXPECT_EQ(vegas.Read().baseline, Duration(20ms));
+  for (const Duration bad : {Duration(-1ns), Duration(999ns), Duration(11ms), Duration::max()}) {
+    EXPECT_EQ((VegasOptions{.initial_baseline = bad, .max_baseline = 10ms}.Problem()),
+              "initial_baseline: want 0, or 1 us to max_baseline");
+  }
+}
+
 }  // namespace
 }  // namespace shed

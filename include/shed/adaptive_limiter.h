@@ -24,7 +24,6 @@
 
 #include <array>
 #include <atomic>
-#include <concepts>
 #include <cstdint>
 #include <limits>
 #include <string_view>
@@ -37,65 +36,34 @@
 #include "shed/internal/limit_word.h"
 #include "shed/internal/refusal_counter.h"
 #include "shed/internal/validate.h"
+#include "shed/limit_algorithm.h"
 #include "shed/policy.h"
 #include "shed/sync.h"
 
 namespace shed {
 
-// What happened between two closings.
-struct LimitWindow {
-  TimePoint begin{};
-  TimePoint end{};               // Never before `begin`.
-  std::uint32_t limit = 0;       // In force all through the window.
-  std::uint32_t in_flight = 0;   // At its end.
-  std::uint64_t admitted = 0;    // Without those cancelled.
-  std::uint64_t completed = 0;   // Whatever the outcome.
-  std::uint64_t overloaded = 0;  // Of these, the ones that ended with Outcome::kOverload.
-  // By class of criticality; zero unless the algorithm has kCountsRefusals.
-  std::array<std::uint64_t, kCriticalityCount> refused{};
-  // The integral of the calls in flight, in call-seconds; zero unless the algorithm has kIntegral.
-  double area = 0;
+namespace internal {
+// `Configure`, where the algorithm has it: a constrained member would still be found by its name.
+template <class Self, class Algorithm>
+struct AdaptiveConfigure {};
+template <class Self, ReconfigurableLimit Algorithm>
+struct AdaptiveConfigure<Self, Algorithm> {
+  // Puts `options` in force, those apart that say how to begin (`initial_...`, the seed); what was
+  // learned stays, and so does what is in flight. The limit is held to its new range at once, and a
+  // new window begins. Returns "" or, changing nothing, options.Problem().
+  std::string_view Configure(const typename Algorithm::Options& options, TimePoint now) noexcept {
+    const std::string_view problem = options.Problem();
+    if (problem.empty()) static_cast<Self*>(this)->PutInForce(options, now);
+    return problem;
+  }
 };
-
-// The limit for the next window, and when that one closes: when `not_before` and `completions` are
-// both reached; or when a completion leaves at most `drained` calls in flight; or at `at_latest`.
-struct LimitPlan {
-  static constexpr std::uint32_t kNever = std::numeric_limits<std::uint32_t>::max();
-
-  std::uint32_t limit = 1;         // 1 to 2^20 - 1.
-  TimePoint not_before{};          // TimePoint::min() where `completions` alone decides.
-  std::uint32_t completions = 1;   // kNever, or below 2^22.
-  std::uint32_t drained = kNever;  // kNever, or below 2^20.
-  TimePoint at_latest = TimePoint::max();
-};
-
-// What an algorithm owes, beside `static constexpr bool kIntegral, kCountsRefusals`: an Options
-// aggregate with `initial_limit` and `usable`, a Snapshot aggregate that is not final, and
-//
-//   LimitPlan Start(TimePoint)                     the first window; also after one that could not
-//                                                  be measured (a clock that jumped by years)
-//   LimitPlan Close(const LimitWindow&, Events&)   under the lock, as is Start
-//   Snapshot Read() const                          under the lock
-//   void Sample(const Completion&, std::uint32_t in_flight)   optional: each success, without the
-//                                                  lock, with the calls in flight including it
-template <class A>
-concept LimitAlgorithm = requires(A& algorithm, const A& constant, const typename A::Options& o,
-                                  TimePoint now, const LimitWindow& window, Events& events) {
-  { A(o) } -> std::same_as<A>;
-  { A::kName } -> std::convertible_to<std::string_view>;
-  requires std::same_as<decltype(A::kIntegral), const bool>;
-  requires std::same_as<decltype(A::kCountsRefusals), const bool>;
-  { algorithm.Start(now) }
-  noexcept->std::same_as<LimitPlan>;
-  { algorithm.Close(window, events) }
-  noexcept->std::same_as<LimitPlan>;
-  { constant.Read() }
-  noexcept->std::same_as<typename A::Snapshot>;
-};
+}  // namespace internal
 
 // Thread-safe: any member, any thread. Never allocates or throws after construction.
 template <class Algorithm, class Sync = StdSync>
-class BasicAdaptiveLimiter {
+class BasicAdaptiveLimiter
+    : public internal::AdaptiveConfigure<BasicAdaptiveLimiter<Algorithm, Sync>, Algorithm> {
+  friend internal::AdaptiveConfigure<BasicAdaptiveLimiter, Algorithm>;
   using Word = internal::LimitWord;
   template <class T>
   using Atomic = typename Sync::template Atomic<T>;
@@ -248,20 +216,40 @@ class BasicAdaptiveLimiter {
 
   SHED_APART void TryClose(TimePoint now, Events& events) noexcept {
     if (!mutex_.try_lock()) return;  // Another thread is at it.
+    Reading read = ReadCompleted();
+    if (!open_ || IsDue(read.word, now)) {
+      ReadRest(now, read);
+      Open(NextPlan(read, events), read);
+    }
+    mutex_.unlock();
+  }
+
+  Reading ReadCompleted() noexcept SHED_REQUIRES(mutex_) {
     Reading read{.overloaded = overloaded_.load(std::memory_order_relaxed)};
     // Acquire: the samples that came before these completions are seen too.
     read.word = Word(hot_.word.load(std::memory_order_acquire));
     TakeOver(read.word);
-    if (!open_ || IsDue(read.word, now)) {
-      read.at = open_ ? internal::Max(now, window_.begin) : now;
-      if constexpr (Algorithm::kCountsRefusals) read.refused = refusals_.Sum();
-      if constexpr (Algorithm::kIntegral) {
-        read.integral = internal::FlightIntegral::ReadingAt(
-            hot_.integral.load(std::memory_order_relaxed), read.at);
-      }
-      Open(NextPlan(read, events), read);
+    return read;
+  }
+  void ReadRest(TimePoint now, Reading& read) const noexcept SHED_REQUIRES(mutex_) {
+    read.at = open_ ? internal::Max(now, window_.begin) : now;
+    if constexpr (Algorithm::kCountsRefusals) read.refused = refusals_.Sum();
+    if constexpr (Algorithm::kIntegral) {
+      read.integral = internal::FlightIntegral::ReadingAt(
+          hot_.integral.load(std::memory_order_relaxed), read.at);
     }
-    mutex_.unlock();
+  }
+
+  // Options in range. The window so far is given up: it had another limit.
+  void PutInForce(const Options& options, TimePoint now) noexcept {
+    const MutexLock lock(mutex_);
+    share_.Set(options.usable);
+    Reading read = ReadCompleted();
+    ReadRest(now, read);
+    const LimitPlan plan = algorithm_.Configure(options, read.at);
+    if (open_) return Open(plan, read);
+    // The first window opens at the first completion.
+    hot_.word.fetch_add(Word::MoveLimit(read.word.limit(), plan.limit), std::memory_order_relaxed);
   }
 
   void TakeOver(Word word) noexcept SHED_REQUIRES(mutex_) {
@@ -324,7 +312,7 @@ class BasicAdaptiveLimiter {
   }
 
   // Read by every call, written when a window turns.
-  const internal::CriticalityShare share_;
+  internal::LiveCriticalityShare<Sync> share_;
   Hot& hot_;
   Atomic<std::int64_t> not_before_{std::numeric_limits<std::int64_t>::min()};
   Atomic<std::int64_t> at_latest_{std::numeric_limits<std::int64_t>::max()};

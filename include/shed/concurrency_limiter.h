@@ -8,15 +8,19 @@
 // share of the request's criticality class, rounded down. A cost above what the class may use is
 // held as exactly that, so that one huge call can still run, alone.
 //
-// State: one word, limit and units in flight, so that they always agree: no interleaving admits
-// above the limit in force, and a limit set below what is in flight pre-empts nothing.
+// State: one word: the limit, which of four sets of shares is in force, and the units in flight, so
+// that they always agree: no interleaving admits above the limit in force, and a limit set below
+// what is in flight pre-empts nothing.
 //
-// Locking: none.
+// Locking: none for calls; a mutex in Configure. A thread that stops between load and
+// compare-exchange for exactly four (or eight ...) calls of Configure, and finds the same limit and
+// the same units in flight, may admit one call by the share that it read.
 #ifndef SHED_CONCURRENCY_LIMITER_H_
 #define SHED_CONCURRENCY_LIMITER_H_
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -45,7 +49,7 @@ struct ConcurrencyLimiterOptions {
   static constexpr std::int64_t kMaxLimit = 1'000'000'000;
 };
 
-// Thread-safe: any member, any thread. Never blocks, allocates or throws after construction.
+// Thread-safe: any member, any thread. Never allocates or throws after construction.
 template <class Sync = StdSync>
 class BasicConcurrencyLimiter {
  public:
@@ -54,7 +58,8 @@ class BasicConcurrencyLimiter {
   static constexpr bool kHolds = true;
 
   struct Hot {
-    typename Sync::template Atomic<std::uint64_t> word{0};  // Limit above, units in flight below.
+    // From the top: the set of shares (2 bits), the limit (30), the units in flight (32).
+    typename Sync::template Atomic<std::uint64_t> word{0};
   };
   struct Ticket {
     std::uint32_t units = 0;  // Held; 0 once given back.
@@ -65,11 +70,11 @@ class BasicConcurrencyLimiter {
   };
 
   // Throws std::invalid_argument with options.Problem() unless that is "".
-  BasicConcurrencyLimiter(const Options& options, Hot& hot)
-      : share_(internal::Checked(options).usable),
-        limit_(static_cast<std::uint32_t>(options.limit)),
-        hot_(hot) {
-    hot_.word.store(Pack(limit_, 0), std::memory_order_relaxed);
+  BasicConcurrencyLimiter(const Options& options, Hot& hot) : hot_(hot) {
+    shares_[0].Set(internal::Checked(options).usable);
+    usual_.store(static_cast<std::uint32_t>(options.limit), std::memory_order_relaxed);
+    hot_.word.store(Pack(0, static_cast<std::uint32_t>(options.limit), 0),
+                    std::memory_order_relaxed);
   }
   BasicConcurrencyLimiter(const BasicConcurrencyLimiter&) = delete;
   BasicConcurrencyLimiter& operator=(const BasicConcurrencyLimiter&) = delete;
@@ -87,16 +92,18 @@ class BasicConcurrencyLimiter {
   // Refuses with Reason::kConcurrency; when a permit comes free cannot be known, so there is no
   // retry_after. A refusal writes nothing.
   Verdict Admit(const Request& request, TimePoint, Ticket& ticket) noexcept {
-    std::uint64_t seen = hot_.word.load(std::memory_order_relaxed);
+    // Acquire, here and where the exchange fails: the shares are set before the word that names
+    // their set.
+    std::uint64_t seen = hot_.word.load(std::memory_order_acquire);
     for (;;) {
       // Most refusals need not know what the class may use.
       if (InFlight(seen) >= Limit(seen)) return Verdict::Refuse(Reason::kConcurrency);
-      const std::uint32_t usable = share_.Usable(Limit(seen), request.criticality);
+      const std::uint32_t usable = shares_[SetOf(seen)].Usable(Limit(seen), request.criticality);
       const std::uint32_t units = Decide(usable, InFlight(seen), request.cost);
       if (units == 0) return Verdict::Refuse(Reason::kConcurrency);
       // Acquire: whoever takes a permit sees what was done before it was given back.
       if (hot_.word.compare_exchange_weak(seen, seen + units, std::memory_order_acquire,
-                                          std::memory_order_relaxed)) {
+                                          std::memory_order_acquire)) {
         ticket.units = units;
         return Verdict::Admit();
       }
@@ -113,14 +120,34 @@ class BasicConcurrencyLimiter {
     std::uint64_t seen = hot_.word.load(std::memory_order_relaxed);
     // Relaxed: a limit publishes no data.
     while (!hot_.word.compare_exchange_weak(
-        seen, Pack(static_cast<std::uint32_t>(limit), InFlight(seen)), std::memory_order_relaxed)) {
+        seen, Pack(SetOf(seen), static_cast<std::uint32_t>(limit), InFlight(seen)),
+        std::memory_order_relaxed)) {
     }
     return "";
   }
 
-  // Whether nothing is in flight, and the limit is the one it was made with.
+  // Puts limit and shares in force, together; what is in flight stays. Returns "" or, changing
+  // nothing, options.Problem().
+  std::string_view Configure(const Options& options, TimePoint) noexcept {
+    const std::string_view problem = options.Problem();
+    if (!problem.empty()) return problem;
+    const auto limit = static_cast<std::uint32_t>(options.limit);
+    const MutexLock lock(mutex_);
+    std::uint64_t seen = hot_.word.load(std::memory_order_relaxed);
+    const std::size_t next = (SetOf(seen) + 1) % kSets;  // Configure alone moves it.
+    shares_[next].Set(options.usable);
+    usual_.store(limit, std::memory_order_relaxed);
+    // Release: whoever sees the number of the set sees the set.
+    while (!hot_.word.compare_exchange_weak(seen, Pack(next, limit, InFlight(seen)),
+                                            std::memory_order_release, std::memory_order_relaxed)) {
+    }
+    return "";
+  }
+
+  // Whether nothing is in flight, and the limit is the one it was made or configured with.
   bool AsNew(TimePoint) const noexcept {
-    return hot_.word.load(std::memory_order_relaxed) == Pack(limit_, 0);
+    const std::uint64_t word = hot_.word.load(std::memory_order_relaxed);
+    return InFlight(word) == 0 && Limit(word) == usual_.load(std::memory_order_relaxed);
   }
 
   Snapshot Read(TimePoint) const noexcept {
@@ -129,11 +156,19 @@ class BasicConcurrencyLimiter {
   }
 
  private:
-  static constexpr std::uint64_t Pack(std::uint32_t limit, std::uint32_t in_flight) noexcept {
-    return std::uint64_t{limit} << 32 | in_flight;
+  static constexpr std::size_t kSets = 4;
+  static constexpr std::uint32_t kLimitMask = (1u << 30) - 1;
+  static_assert(Options::kMaxLimit <= kLimitMask);
+
+  static constexpr std::uint64_t Pack(std::size_t set, std::uint32_t limit,
+                                      std::uint32_t in_flight) noexcept {
+    return std::uint64_t{set} << 62 | std::uint64_t{limit} << 32 | in_flight;
+  }
+  static constexpr std::size_t SetOf(std::uint64_t word) noexcept {
+    return static_cast<std::size_t>(word >> 62);
   }
   static constexpr std::uint32_t Limit(std::uint64_t word) noexcept {
-    return static_cast<std::uint32_t>(word >> 32);
+    return static_cast<std::uint32_t>(word >> 32) & kLimitMask;
   }
   static constexpr std::uint32_t InFlight(std::uint64_t word) noexcept {
     return static_cast<std::uint32_t>(word);
@@ -147,9 +182,10 @@ class BasicConcurrencyLimiter {
     ticket.units = 0;
   }
 
-  const internal::CriticalityShare share_;
-  const std::uint32_t limit_;  // At first.
+  std::array<internal::LiveCriticalityShare<Sync>, kSets> shares_;
+  typename Sync::template Atomic<std::uint32_t> usual_{0};  // The limit by the options.
   Hot& hot_;
+  typename Sync::Mutex mutex_;  // Held by Configure.
 };
 
 using ConcurrencyLimiter = BasicConcurrencyLimiter<>;

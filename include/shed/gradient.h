@@ -34,11 +34,11 @@
 #include <limits>
 #include <string_view>
 
-#include "shed/adaptive_limiter.h"
 #include "shed/gradient_options.h"
 #include "shed/internal/bounds.h"
 #include "shed/internal/histogram.h"
 #include "shed/internal/split_mix.h"
+#include "shed/limit_algorithm.h"
 #include "shed/sync.h"
 
 namespace shed {
@@ -73,7 +73,8 @@ class BasicGradient {
       : options_(options),
         random_(options.seed),
         limit_(static_cast<std::uint32_t>(options.initial_limit)) {
-    if (options.baseline == GradientBaseline::kFixed) baseline_ = options.fixed_baseline;
+    baseline_ = options.baseline == GradientBaseline::kFixed ? options.fixed_baseline
+                                                             : options.initial_baseline;
   }
 
   // The rules, pure. -------------------------------------------------------------------------
@@ -129,7 +130,30 @@ class BasicGradient {
 
   LimitPlan Start(TimePoint now) noexcept {
     if (options_.baseline == GradientBaseline::kFixed) return Follow(now);
-    return Measure(now);
+    if (measured_ > 0 || baseline_ == Duration::zero()) return Measure(now);
+    next_probe_ = NextProbe(now);  // It was told what to begin with.
+    return Follow(now);
+  }
+
+  LimitPlan Configure(const Options& options, TimePoint now) noexcept {
+    const Options before = options_;
+    options_ = options;
+    limit_ = internal::Clamp(limit_, static_cast<std::uint32_t>(options.min_limit),
+                             static_cast<std::uint32_t>(options.max_limit));
+    if (options.baseline == GradientBaseline::kFixed) {
+      baseline_ = options.fixed_baseline;
+      mode_ = GradientMode::kFollow;
+      next_probe_ = TimePoint::max();
+      return Follow(now);
+    }
+    baseline_ = internal::Min(baseline_, options.max_baseline);
+    if (options.baseline != before.baseline) return Measure(now);
+    if (mode_ != GradientMode::kFollow) return Gather(Missing());
+    if (options.probe_interval != before.probe_interval ||
+        options.probe_jitter != before.probe_jitter) {
+      next_probe_ = NextProbe(now);
+    }
+    return Follow(now);
   }
 
   LimitPlan Close(const LimitWindow& window, Events& events) noexcept {
@@ -226,6 +250,11 @@ class BasicGradient {
     return Gather(ProbeSamples());
   }
 
+  // Samples without which a measurement is not complete: one at least, to look again then.
+  std::uint32_t Missing() const noexcept {
+    const std::uint64_t count = histogram_.Count();
+    return count < ProbeSamples() ? ProbeSamples() - static_cast<std::uint32_t>(count) : 1;
+  }
   LimitPlan Gather(std::uint32_t missing) const noexcept {
     // A probe never raises the limit.
     const bool pinned = mode_ == GradientMode::kProbe;
@@ -252,7 +281,7 @@ class BasicGradient {
       completed_ = overloaded_ = 0;
       Report(window, limit_, Cause::kOverloadOutcomes, events);
     }
-    return Gather(ProbeSamples() - static_cast<std::uint32_t>(count));
+    return Gather(Missing());
   }
 
   LimitPlan Finish(const LimitWindow& window, Events& events) noexcept {
@@ -283,12 +312,16 @@ class BasicGradient {
     mode_ = GradientMode::kFollow;
     completed_ = overloaded_ = 0;
     peak_.store(0, std::memory_order_relaxed);
+    next_probe_ = NextProbe(window.end);
+    Report(window, limit_, cause, events);
+    return Follow(window.end);
+  }
+
+  TimePoint NextProbe(TimePoint now) noexcept {
     const double spread = random_.Uniform(0, options_.probe_jitter);
     const auto jitter =
         static_cast<std::int64_t>(static_cast<double>(options_.probe_interval.count()) * spread);
-    next_probe_ = After(After(window.end, options_.probe_interval), Duration(jitter));
-    Report(window, limit_, cause, events);
-    return Follow(window.end);
+    return After(After(now, options_.probe_interval), Duration(jitter));
   }
 
   void Report(const LimitWindow& window, std::uint32_t limit, Cause cause,
@@ -304,7 +337,7 @@ class BasicGradient {
          .value = cause == Cause::kGradient ? gradient_ : static_cast<double>(baseline_.count())});
   }
 
-  const Options options_;
+  Options options_;
   internal::LatencyHistogram<Sync> histogram_;
   typename Sync::template Atomic<std::int64_t> epoch_{std::numeric_limits<std::int64_t>::min()};
   typename Sync::template Atomic<std::uint32_t> peak_{0};

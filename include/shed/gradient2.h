@@ -61,6 +61,9 @@ struct Gradient2Options {
   double tolerance = 1.5;
   // Calls that may wait. Default 4, range 0 to 1'000'000.
   double queue = 4;
+  // The long average to begin with, as one that was saved from a snapshot. Range 1 us to 1 h, or 0,
+  // the default: none.
+  Duration initial_baseline{0};
   // How much of the way to the new limit a window goes. Default 0.2, range 0.001 to 1.
   double smoothing = 0.2;
   // Windows that the long average is over. Default 600: a minute. Range 10 to 1'000'000.
@@ -72,6 +75,10 @@ struct Gradient2Options {
     if (!internal::InRange(tolerance, 1.0, 100.0)) return "tolerance: want 1 to 100";
     if (!internal::InRange(queue, 0.0, 1e6)) return "queue: want 0 to 1000000 calls";
     if (!internal::InRange(smoothing, 0.001, 1.0)) return "smoothing: want 0.001 to 1";
+    if (initial_baseline != Duration(0) && (initial_baseline < std::chrono::microseconds(1) ||
+                                            initial_baseline > std::chrono::hours(1))) {
+      return "initial_baseline: want 0, or 1 us to 1 h";
+    }
     if (long_windows < 10 || long_windows > 1'000'000) return "long_windows: want 10 to 1000000";
     return "";
   }
@@ -93,7 +100,10 @@ class BasicGradient2 : public internal::SampledLimit<BasicGradient2<Sync>, Gradi
   using Snapshot = Gradient2Snapshot;
   static constexpr std::string_view kName = "gradient2_limiter";
 
-  explicit BasicGradient2(const Gradient2Options& options) noexcept : Base(options) {}
+  explicit BasicGradient2(const Gradient2Options& options) noexcept
+      : Base(options),
+        windows_(options.initial_baseline == Duration(0) ? 0 : kWarmUp),
+        long_ns_(static_cast<double>(options.initial_baseline.count())) {}
 
   // The rules, pure. Latency 0 is legal (a coarse clock): it is no congestion.
   static constexpr double GradientOf(double long_ns, double tolerance, double sample_ns) noexcept {
@@ -131,8 +141,8 @@ class BasicGradient2 : public internal::SampledLimit<BasicGradient2<Sync>, Gradi
     if (long_ns_ > 2 * sample) long_ns_ *= 0.95;
   }
 
-  std::int64_t windows_ = 0;
-  double long_ns_ = 0;
+  std::int64_t windows_;
+  double long_ns_;
   double gradient_ = 1;
 };
 

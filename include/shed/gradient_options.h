@@ -46,6 +46,10 @@ struct GradientOptions {
   // The baseline of kFixed: range 1 us to max_baseline, as latencies below half a microsecond are
   // not told apart. Otherwise unused: 0, the default.
   Duration fixed_baseline{0};
+  // A baseline to begin with (kProbe, kLive), as one that was saved from a snapshot: the first
+  // measurement then comes after `probe_interval`, and not at once. Range 1 us to max_baseline, or
+  // 0, the default: none.
+  Duration initial_baseline{0};
   // The limit while a probe lasts; it never raises the limit. Calls; default 3, range 1 to
   // max_limit.
   std::int64_t probe_limit = 3;
@@ -115,8 +119,14 @@ struct GradientOptions {
     }
     if (baseline != GradientBaseline::kFixed) {
       if (fixed_baseline != Duration::zero()) return "fixed_baseline: want 0 without kFixed";
+      if (initial_baseline != Duration::zero() &&
+          (initial_baseline < std::chrono::microseconds(1) || initial_baseline > max_baseline)) {
+        return "initial_baseline: want 0, or 1 us to max_baseline";
+      }
     } else if (fixed_baseline < std::chrono::microseconds(1) || fixed_baseline > max_baseline) {
       return "fixed_baseline: want 1 us to max_baseline with kFixed";
+    } else if (initial_baseline != Duration::zero()) {
+      return "initial_baseline: want 0 with kFixed";
     }
     if (!IsCount(probe_samples)) return "probe_samples: want 1 to 1000000";
     if (probe_interval < interval || probe_interval > hours(366 * 24)) {

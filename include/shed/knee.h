@@ -35,11 +35,11 @@
 #include <cstdint>
 #include <string_view>
 
-#include "shed/adaptive_limiter.h"
 #include "shed/internal/bounds.h"
 #include "shed/internal/criticality_share.h"
 #include "shed/internal/split_mix.h"
 #include "shed/knee_options.h"
+#include "shed/limit_algorithm.h"
 
 namespace shed {
 
@@ -68,23 +68,23 @@ class Knee {
     std::uint64_t dips = 0;        // Finished ones.
   };
 
-  explicit Knee(const Options& options) noexcept
-      : options_(options), random_(options.seed), wanted_(double(options.initial_limit)) {}
+  explicit Knee(const Options& options) noexcept : options_(options), random_(options.seed) {}
 
   LimitPlan Start(TimePoint now) noexcept {
     if (mode_ == KneeMode::kDrain || mode_ == KneeMode::kMeasure) AbortDip(now);
     return Steady(now);
   }
 
+  LimitPlan Configure(const Options& options, TimePoint now) noexcept {
+    options_ = options;
+    wanted_ = InLimits(wanted_, options);
+    return Start(now);
+  }
+
   LimitPlan Close(const LimitWindow& window, Events& events) noexcept {
-    switch (mode_) {
-      case KneeMode::kDrain:
-        return CloseDrain(window, events);
-      case KneeMode::kMeasure:
-        return CloseMeasure(window, events);
-      default:
-        return CloseSteady(window, events);
-    }
+    if (mode_ == KneeMode::kDrain) return CloseDrain(window, events);
+    if (mode_ == KneeMode::kMeasure) return CloseMeasure(window, events);
+    return CloseSteady(window, events);
   }
 
   Snapshot Read() const noexcept {
@@ -278,8 +278,7 @@ class Knee {
       knee_ = internal::Max(knee_, f.mean);
       wanted_ *= 1.5;
     }
-    if (f.overload)
-      next_dip_ = internal::Min(next_dip_, After(now, Jittered(options_.dip_interval)));
+    if (f.overload) next_dip_ = internal::Min(next_dip_, NextDip(now));
     return true;
   }
 
@@ -348,7 +347,7 @@ class Knee {
   void AbortDip(TimePoint now) noexcept {
     mode_ = KneeMode::kFull;
     cause_ = Cause::kTimeElapsed;
-    next_dip_ = After(now, Jittered(options_.dip_interval));
+    next_dip_ = NextDip(now);
   }
 
   std::uint32_t DipCompletions() const noexcept { return 5 * (dip_limit_ + 1); }
@@ -357,6 +356,7 @@ class Knee {
     const double factor = random_.Uniform(1 - options_.dip_jitter, 1 + options_.dip_jitter);
     return ToDuration(Seconds(interval) * factor);
   }
+  TimePoint NextDip(TimePoint now) noexcept { return After(now, Jittered(options_.dip_interval)); }
   void DipWithinASecond(TimePoint now) noexcept {
     next_dip_ = After(now, ToDuration(random_.Uniform(0, 1)));
   }
@@ -374,13 +374,13 @@ class Knee {
                  .threshold = kOverloadBegins});
   }
 
-  const Options options_;
+  Options options_;
   internal::SplitMix random_;
   KneeMode mode_ = KneeMode::kCalm;
   Cause cause_ = Cause::kNone;  // Of the latest change.
-  double wanted_;
+  double wanted_ = static_cast<double>(options_.initial_limit);
   double cap_ = kNoCap;
-  double knee_ = 0;
+  double knee_ = options_.initial_knee;
   double reference_ = -1;  // Seconds; negative while unknown.
   double full_rate_ = 0;
   int over_ = 0;  // Windows in a row that looked like overload, or

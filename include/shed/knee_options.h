@@ -20,6 +20,9 @@ struct KneeOptions {
   std::int64_t max_limit = 1000;
   // The limit before anything is known. Calls; default 20, range min_limit to max_limit.
   std::int64_t initial_limit = 20;
+  // The knee to begin with, in calls, as one that was saved from a snapshot: with a limit alone, it
+  // would be found anew. Default 0, which is unknown; range 0 to 1'000'000.
+  double initial_knee = 0;
   // Calls in flight above what the knee needs. Default 10, range 1 to 100'000. Half of it costs
   // goodput on small servers, twice as much costs them latency; lower it for one slow worker whose
   // clients wait less than 10 service times.
@@ -42,6 +45,7 @@ struct KneeOptions {
     if (initial_limit < min_limit || initial_limit > max_limit) {
       return "initial_limit: want min_limit to max_limit";
     }
+    if (!InRange(initial_knee, 0.0, 1e6)) return "initial_knee: want 0 to 1000000 calls";
     if (headroom < 1 || headroom > 100'000) return "headroom: want 1 to 100000 calls";
     if (dip_interval < std::chrono::milliseconds(100) || dip_interval > std::chrono::hours(1)) {
       return "dip_interval: want 100 ms to 1 h";

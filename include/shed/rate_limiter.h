@@ -11,14 +11,15 @@
 // that waits exactly `retry_after` is admitted, and polling loses no fraction.
 //
 // State: one word: a 4-bit epoch and 60 bits of ticks since the anchor of that epoch. Once now is
-// 2^58 ticks past the anchor, one thread opens the next epoch, anchored 2^56 ticks before now.
+// 2^58 ticks past the anchor, one thread opens the next epoch, anchored 2^56 ticks before now. So
+// does Configure, as an epoch has its own rate and burst.
 // What it costs: a bucket that was full before the anchor is full since the anchor, so a clock
 // reading older than 2^56 ticks (72 million seconds at 1000/s, 0.036 s at 1'999'999'993/s, where
 // nothing cancels) may be refused what an older bucket would have given. It is never given more.
 //
-// Locking: none; a mutex when an epoch opens (every 2^57 ticks or more). A thread that stops
-// between load and compare-exchange for exactly 16 epochs, and finds the same ticks, may admit one
-// call by its old reading.
+// Locking: none; a mutex when an epoch opens (every 2^57 ticks or more, and in Configure). A thread
+// that stops between load and compare-exchange for exactly 16 epochs, and finds the same ticks, may
+// admit one call by its old reading.
 #ifndef SHED_RATE_LIMITER_H_
 #define SHED_RATE_LIMITER_H_
 
@@ -32,43 +33,12 @@
 #include "shed/internal/bounds.h"
 #include "shed/internal/hints.h"
 #include "shed/internal/int128.h"
-#include "shed/internal/rate_in_ticks.h"
 #include "shed/internal/validate.h"
 #include "shed/policy.h"
+#include "shed/rate_limiter_options.h"
 #include "shed/sync.h"
 
 namespace shed {
-
-struct RateLimiterOptions {
-  // Units per `per`, on average. Default 1000, range 1 to 2'000'000'000.
-  std::int64_t rate = 1000;
-  // Default 1 s, range 1 ns to 366 days.
-  Duration per = std::chrono::seconds(1);
-  // Units at once, after a pause. Default 100, range 1 to 2^58 / P, where P is `per` in ns divided
-  // by its greatest common divisor with `rate`: 2.8e11 at 1000/s, 3335 at 1 per day.
-  std::int64_t burst = 100;
-
-  // Returns "" if every field is in range, else a sentence that names the field and the range.
-  constexpr std::string_view Problem() const noexcept;
-};
-
-namespace internal {
-
-inline constexpr std::int64_t kMaxRate = 2'000'000'000;
-inline constexpr Duration kMaxPer = std::chrono::hours(24 * 366);
-inline constexpr std::int64_t kMaxBurstTicks = std::int64_t{1} << 58;
-
-}  // namespace internal
-
-constexpr std::string_view RateLimiterOptions::Problem() const noexcept {
-  if (rate < 1 || rate > internal::kMaxRate) return "rate: want 1 to 2000000000 units";
-  if (per < Duration(1) || per > internal::kMaxPer) return "per: want 1 ns to 366 days";
-  if (burst < 1) return "burst: want at least 1 unit";
-  if (burst > internal::kMaxBurstTicks / internal::RateInTicks(rate, per).ticks_per_unit) {
-    return "burst: want at most 2^58 / (per in ns / greatest common divisor of rate and per)";
-  }
-  return "";
-}
 
 // Thread-safe: any member, any thread. Never allocates or throws after construction.
 template <class Sync = StdSync>
@@ -90,14 +60,9 @@ class BasicRateLimiter {
   };
 
   // Throws std::invalid_argument with options.Problem() unless that is "".
-  BasicRateLimiter(const Options& options, Hot& hot)
-      : ticks_(internal::Checked(options).rate, options.per),
-        burst_(options.burst),
-        burst_ticks_(options.burst * ticks_.ticks_per_unit),
-        epoch_ns_(kTurnTicks / ticks_.ticks_per_ns),
-        hot_(hot) {
+  BasicRateLimiter(const Options& options, Hot& hot) : hot_(hot) {
     // Full since the beginning of time, whatever the clock's zero is.
-    anchors_[0].store(std::numeric_limits<std::int64_t>::min(), std::memory_order_relaxed);
+    Set(0, TermsOf(internal::Checked(options)), std::numeric_limits<std::int64_t>::min());
     hot_.word.store(0, std::memory_order_relaxed);
   }
   BasicRateLimiter(const BasicRateLimiter&) = delete;
@@ -120,16 +85,17 @@ class BasicRateLimiter {
   // with `max_wait` is admitted with a wait up to that (a reservation), as far as 2^59 ticks ahead.
   Verdict Admit(const Request& request, TimePoint now, Ticket& ticket) noexcept {
     const std::uint64_t cost = internal::Max<std::uint64_t>(request.cost, 1);
-    if (cost > static_cast<std::uint64_t>(burst_)) {
-      return Verdict::Refuse(Reason::kCostTooLarge, std::nullopt, Scope::kCaller);
-    }
-    const auto units = static_cast<std::int64_t>(cost);
-    // Acquire: an epoch's anchor is set before the word that names it.
+    // Acquire: what an epoch has of its own is set before the word that names it.
     std::uint64_t seen = hot_.word.load(std::memory_order_acquire);
     for (;;) {
       const Since since = SinceAnchor(seen, now);
-      const Decision decision =
-          Decide(burst_ticks_, FullAt(seen), since.ticks, units * ticks_.ticks_per_unit);
+      std::int64_t ticks = 0;
+      if (__builtin_mul_overflow(cost, since.terms.ticks_per_unit, &ticks) ||
+          ticks > since.terms.burst_ticks) [[unlikely]] {
+        if (!IsCurrent(seen)) continue;
+        return Verdict::Refuse(Reason::kCostTooLarge, std::nullopt, Scope::kCaller);
+      }
+      const Decision decision = Decide(since.terms.burst_ticks, FullAt(seen), since.ticks, ticks);
       Duration wait{0};
       if (decision.due > since.ticks) {
         wait = Until(decision.due, since);
@@ -140,7 +106,7 @@ class BasicRateLimiter {
         }
       }
       if (Exchange(seen, decision.full_at)) {
-        ticket.units = units;
+        ticket.units = static_cast<std::int64_t>(cost);
         return Verdict::Admit(wait);
       }
     }
@@ -169,13 +135,35 @@ class BasicRateLimiter {
       const Since since = SinceAnchor(seen, now);
       const std::int64_t base = internal::Max(FullAt(seen), since.ticks);
       const std::int64_t room = internal::Max<std::int64_t>(kMaxFullAt - base, 0);
-      const std::uint64_t most = static_cast<std::uint64_t>(room / ticks_.ticks_per_unit);
+      const std::int64_t each = since.terms.ticks_per_unit;
+      const std::uint64_t most = static_cast<std::uint64_t>(room / each);
       const auto more = static_cast<std::int64_t>(internal::Min(units - paid, most));
-      if (Exchange(seen, base + more * ticks_.ticks_per_unit)) {
+      if (Exchange(seen, base + more * each)) {
         ticket.units += more;
         return;
       }
     }
+  }
+
+  // Puts a new rate and burst in force at `now`. The units that are there stay, up to the new
+  // burst, to a tick below, and so does what is owed; a larger burst fills at the new rate. So
+  // changing to and fro gives nobody anything. Returns "" or, changing nothing, options.Problem().
+  std::string_view Configure(const Options& options, TimePoint now) noexcept {
+    const std::string_view problem = options.Problem();
+    if (!problem.empty()) return problem;
+    const Terms next = TermsOf(options);
+    const MutexLock lock(mutex_);
+    std::uint64_t word = hot_.word.load(std::memory_order_acquire);
+    const Era old = EraOf(word);
+    const std::int64_t at = internal::Max(now.time_since_epoch().count(), old.anchor);
+    const std::int64_t anchor = SaturatingAdd(at, -(kBehindTicks / next.ticks_per_ns));
+    const std::size_t epoch = NextEpoch(word);
+    Set(epoch, next, anchor);
+    std::int64_t full_at = 0;
+    do {
+      full_at = Carried(FullAt(word), old, {.anchor = anchor, .terms = next}, at);
+    } while (!Move(word, epoch, full_at));
+    return "";
   }
 
   // Whether the bucket is full: whoever asks from now on is answered as by a new one.
@@ -183,44 +171,78 @@ class BasicRateLimiter {
 
   Snapshot Read(TimePoint now) const noexcept {
     std::uint64_t word = hot_.word.load(std::memory_order_acquire);
-    std::int64_t anchor = 0;
+    Era era{};
     do {
-      anchor = AnchorOf(word);
+      era = EraOf(word);
     } while (!IsCurrent(word));
+    const Terms& terms = era.terms;
     const internal::Int128 since =
-        (internal::Int128{now.time_since_epoch().count()} - anchor) * ticks_.ticks_per_ns;
+        (internal::Int128{now.time_since_epoch().count()} - era.anchor) * terms.ticks_per_ns;
     const internal::Int128 missing = internal::Max<internal::Int128>(FullAt(word) - since, 0);
-    const internal::Int128 available = (burst_ticks_ - missing) / ticks_.ticks_per_unit;
+    const internal::Int128 available = (terms.burst_ticks - missing) / terms.ticks_per_unit;
     return {.available = internal::Max<std::int64_t>(internal::SaturateToInt64(available), 0),
-            .burst = burst_,
-            .full_in = Duration(internal::SaturateToInt64((missing + ticks_.ticks_per_ns - 1) /
-                                                          ticks_.ticks_per_ns))};
+            .burst = terms.burst_ticks / terms.ticks_per_unit,
+            .full_in = Duration(internal::SaturateToInt64((missing + terms.ticks_per_ns - 1) /
+                                                          terms.ticks_per_ns))};
   }
 
  private:
   static constexpr int kTickBits = 60;
   static constexpr std::size_t kEpochs = 16;
-  static constexpr std::size_t kAnchors = 4;  // Of the latest epochs, used in turn.
+  static constexpr std::size_t kEras = 2;  // Of the latest epochs, used in turn.
   static constexpr std::int64_t kTurnTicks = std::int64_t{1} << 58;
   static constexpr std::int64_t kBehindTicks = std::int64_t{1} << 56;
   // Leaves room for one burst below the top of the word.
   static constexpr std::int64_t kMaxFullAt = (std::int64_t{1} << 59) + kTurnTicks - 1;
   static_assert(kTurnTicks + internal::kMaxBurstTicks <= kMaxFullAt + 1);
 
+  // The options, in ticks.
+  struct Terms {
+    std::int64_t ticks_per_ns;
+    std::int64_t ticks_per_unit;
+    std::int64_t burst_ticks;
+  };
+  // What an epoch has of its own.
+  struct Era {
+    std::int64_t anchor;
+    Terms terms;
+  };
   // A time since an epoch's anchor. Before it, `ticks` is held at a value below which no decision
   // differs; `ns` is exact.
   struct Since {
     std::int64_t ns;
     std::int64_t ticks;
+    Terms terms;
   };
 
-  static constexpr std::size_t Epoch(std::uint64_t word) noexcept { return word >> kTickBits; }
-  // Acquire, so that IsCurrent looks later, and finds what was there before the anchor.
-  std::int64_t AnchorOf(std::uint64_t word) const noexcept {
-    return anchors_[Epoch(word) % kAnchors].load(std::memory_order_acquire);
+  static constexpr Terms TermsOf(const Options& options) noexcept {
+    const internal::RateInTicks ticks(options.rate, options.per);
+    return {ticks.ticks_per_ns, ticks.ticks_per_unit, options.burst * ticks.ticks_per_unit};
   }
-  // True if the anchor that was read for `seen` is its epoch's own; else it may be one of four
-  // epochs later, and `seen` is reloaded. Who goes on to exchange the word need not ask.
+
+  static constexpr std::size_t Epoch(std::uint64_t word) noexcept { return word >> kTickBits; }
+  static constexpr std::size_t NextEpoch(std::uint64_t word) noexcept {
+    return (Epoch(word) + 1) % kEpochs;
+  }
+  // Acquire, so that IsCurrent looks later, and finds a later word where any of it is a later
+  // epoch's.
+  Era EraOf(std::uint64_t word) const noexcept {
+    const Words& words = eras_[Epoch(word) % kEras];
+    const auto load = [&](std::size_t i) { return words[i].load(std::memory_order_acquire); };
+    return {.anchor = load(0), .terms = {load(1), load(2), load(3)}};
+  }
+  // Before the word that names it. Release: who finds any of it in place of an earlier epoch's
+  // finds a later word, too.
+  void Set(std::size_t epoch, const Terms& terms, std::int64_t anchor) noexcept {
+    Words& words = eras_[epoch % kEras];
+    words[0].store(anchor, std::memory_order_release);
+    words[1].store(terms.ticks_per_ns, std::memory_order_release);
+    words[2].store(terms.ticks_per_unit, std::memory_order_release);
+    words[3].store(terms.burst_ticks, std::memory_order_release);
+  }
+  // True if the era that was read for `seen` is its epoch's own; else it may be that of a later
+  // one, or of both in parts, and `seen` is reloaded. Who goes on to exchange the word need not
+  // ask.
   bool IsCurrent(std::uint64_t& seen) const noexcept {
     const std::uint64_t word = hot_.word.load(std::memory_order_acquire);
     if (Epoch(word) == Epoch(seen)) [[likely]]
@@ -247,15 +269,18 @@ class BasicRateLimiter {
   Since SinceAnchor(std::uint64_t& seen, TimePoint now) noexcept {
     for (;;) {
       const std::int64_t at = now.time_since_epoch().count();
-      const std::int64_t anchor = AnchorOf(seen);
+      const auto [anchor, terms] = EraOf(seen);
       std::int64_t ns = 0;
+      std::int64_t ticks = 0;
       if (!__builtin_sub_overflow(at, anchor, &ns)) [[likely]] {
-        if (ns >= -epoch_ns_ && ns <= epoch_ns_) [[likely]] {
-          return {.ns = ns, .ticks = ns * ticks_.ticks_per_ns};
+        if (!__builtin_mul_overflow(ns, terms.ticks_per_ns, &ticks) && ticks >= -kTurnTicks &&
+            ticks <= kTurnTicks) [[likely]] {
+          return {.ns = ns, .ticks = ticks, .terms = terms};
         }
-        if (ns < 0) return {.ns = ns, .ticks = -kTurnTicks};
+        if (ns < 0) return {.ns = ns, .ticks = -kTurnTicks, .terms = terms};
       } else if (at < anchor) {
-        return {.ns = std::numeric_limits<std::int64_t>::min(), .ticks = -kTurnTicks};
+        return {
+            .ns = std::numeric_limits<std::int64_t>::min(), .ticks = -kTurnTicks, .terms = terms};
       }
       OpenEpoch(seen, now);
       seen = hot_.word.load(std::memory_order_acquire);
@@ -266,29 +291,31 @@ class BasicRateLimiter {
     const MutexLock lock(mutex_);
     std::uint64_t word = hot_.word.load(std::memory_order_acquire);
     if (Epoch(word) != Epoch(seen)) return;  // Another thread did.
-    const std::int64_t old_anchor = AnchorOf(word);
+    const auto [old_anchor, terms] = EraOf(word);
     const std::int64_t at = now.time_since_epoch().count();
     // Sixteen others did while this thread stood still: an anchor set back would overflow the word.
-    if (internal::Int128{at} - old_anchor <= epoch_ns_) return;
-    const std::int64_t anchor = SaturatingAdd(at, -(kBehindTicks / ticks_.ticks_per_ns));
-    const internal::Int128 moved = (internal::Int128{anchor} - old_anchor) * ticks_.ticks_per_ns;
-    const std::size_t next = (Epoch(word) + 1) % kEpochs;
-    // Release: who finds it in place of one of four epochs before finds a later word, too.
-    anchors_[next % kAnchors].store(anchor, std::memory_order_release);
-    for (;;) {
-      const internal::Int128 full_at = internal::Max<internal::Int128>(FullAt(word) - moved, 0);
-      // Release: publishes the anchor.
-      if (hot_.word.compare_exchange_weak(word, Pack(next, static_cast<std::int64_t>(full_at)),
-                                          std::memory_order_release, std::memory_order_acquire)) {
-        return;
-      }
-    }
+    if ((internal::Int128{at} - old_anchor) * terms.ticks_per_ns <= kTurnTicks) return;
+    const std::int64_t anchor = SaturatingAdd(at, -(kBehindTicks / terms.ticks_per_ns));
+    const internal::Int128 moved = (internal::Int128{anchor} - old_anchor) * terms.ticks_per_ns;
+    const std::size_t next = NextEpoch(word);
+    Set(next, terms, anchor);
+    internal::Int128 full_at = 0;
+    do {
+      full_at = internal::Max<internal::Int128>(FullAt(word) - moved, 0);
+    } while (!Move(word, next, static_cast<std::int64_t>(full_at)));
+  }
+
+  // Into the next epoch; under the mutex. Reloads `word` where it has changed.
+  bool Move(std::uint64_t& word, std::size_t epoch, std::int64_t full_at) noexcept {
+    // Release: publishes the era.
+    return hot_.word.compare_exchange_weak(word, Pack(epoch, full_at), std::memory_order_release,
+                                           std::memory_order_acquire);
   }
 
   // The time from `since` until `due` ticks, rounded up to whole nanoseconds. As since.ticks is
   // since.ns * R, ceil((due - since.ticks) / R) = ceil(due / R) - since.ns.
-  Duration Until(std::int64_t due, const Since& since) const noexcept {
-    const std::int64_t r = ticks_.ticks_per_ns;
+  static Duration Until(std::int64_t due, const Since& since) noexcept {
+    const std::int64_t r = since.terms.ticks_per_ns;
     const std::int64_t due_ns = r == 1 ? due : due / r + (due % r > 0 ? 1 : 0);
     std::int64_t ns = 0;
     return __builtin_sub_overflow(due_ns, since.ns, &ns) ? Duration::max() : Duration(ns);
@@ -296,21 +323,50 @@ class BasicRateLimiter {
 
   void GiveBack(std::int64_t units) noexcept {
     if (units == 0) return;
-    std::int64_t ticks = 0;
-    // A ticket charged up for long may have paid more than the word holds: that fills the bucket.
-    if (__builtin_mul_overflow(units, ticks_.ticks_per_unit, &ticks)) ticks = kMaxFullAt;
     std::uint64_t seen = hot_.word.load(std::memory_order_acquire);
-    // A bucket that is full since the anchor is as full as can be told: no lower than 0.
-    while (!Exchange(seen, internal::Max<std::int64_t>(FullAt(seen) - ticks, 0))) {
-    }
+    std::int64_t full_at = 0;
+    do {
+      std::int64_t ticks = 0;
+      // A ticket charged up for long may have paid more than the word holds: that fills the bucket.
+      if (__builtin_mul_overflow(units, EraOf(seen).terms.ticks_per_unit, &ticks)) {
+        ticks = kMaxFullAt;
+      }
+      // A bucket that is full since the anchor is as full as can be told: no lower than 0.
+      full_at = internal::Max<std::int64_t>(FullAt(seen) - ticks, 0);
+    } while (!Exchange(seen, full_at));
   }
 
-  const internal::RateInTicks ticks_;
-  const std::int64_t burst_;
-  const std::int64_t burst_ticks_;
-  const std::int64_t epoch_ns_;
+  // What `full_at` of one era becomes in the next, of other terms, which begins at `at`.
+  static constexpr std::int64_t Carried(std::int64_t full_at, const Era& old, const Era& era,
+                                        std::int64_t at) noexcept {
+    using Wide = internal::Int128;
+    const Terms& was = old.terms;
+    const Terms& is = era.terms;
+    const Wide burst = Wide{is.burst_ticks / is.ticks_per_unit} * was.ticks_per_unit;
+    if (burst <= was.burst_ticks) {
+      // Since when there has been as much as the new burst.
+      const Wide since = CeilDiv(full_at - was.burst_ticks + burst, was.ticks_per_ns) + old.anchor;
+      if (since <= at) {
+        return static_cast<std::int64_t>(
+            internal::Max<Wide>((since - era.anchor) * is.ticks_per_ns, 0));
+      }
+    }
+    const Wide missing =
+        internal::Max<Wide>(full_at - (Wide{at} - old.anchor) * was.ticks_per_ns, 0);
+    // Below 2^60, times less than 2^55.
+    const Wide have = (was.burst_ticks - missing) * is.ticks_per_unit;
+    const Wide lacks = is.burst_ticks + CeilDiv(-have, was.ticks_per_unit);
+    const Wide next = (Wide{at} - era.anchor) * is.ticks_per_ns + lacks;
+    return static_cast<std::int64_t>(internal::Clamp<Wide>(next, 0, kMaxFullAt));
+  }
+  // Rounded up, also below zero. `b` is above it.
+  static constexpr internal::Int128 CeilDiv(internal::Int128 a, internal::Int128 b) noexcept {
+    return a / b + (a % b > 0 ? 1 : 0);
+  }
+
+  using Words = std::array<typename Sync::template Atomic<std::int64_t>, 4>;
   Hot& hot_;
-  std::array<typename Sync::template Atomic<std::int64_t>, kAnchors> anchors_{};
+  std::array<Words, kEras> eras_{};
   typename Sync::Mutex mutex_;  // Held while an epoch opens.
 };
 

@@ -64,6 +64,9 @@ struct VegasOptions {
   double alpha = 3;
   // Above beta·log10(limit) it shrinks. Default 6, range alpha to 1000.
   double beta = 6;
+  // Such a latency to begin with, as one that was saved from a snapshot. Range 1 us to
+  // max_baseline, or 0, the default: none.
+  Duration initial_baseline{0};
   // How long a latency under no load is remembered, twice at most. Default 30 s, range `interval`
   // to 366 days.
   Duration baseline_interval = std::chrono::seconds(30);
@@ -81,6 +84,10 @@ struct VegasOptions {
     }
     if (max_baseline < std::chrono::microseconds(1) || max_baseline > hours(1)) {
       return "max_baseline: want 1 us to 1 h";
+    }
+    if (initial_baseline != Duration(0) &&
+        (initial_baseline < std::chrono::microseconds(1) || initial_baseline > max_baseline)) {
+      return "initial_baseline: want 0, or 1 us to max_baseline";
     }
     return "";
   }
@@ -102,7 +109,11 @@ class BasicVegas : public internal::SampledLimit<BasicVegas<Sync>, VegasOptions,
   using Snapshot = VegasSnapshot;
   static constexpr std::string_view kName = "vegas_limiter";
 
-  explicit BasicVegas(const VegasOptions& options) noexcept : Base(options) {}
+  explicit BasicVegas(const VegasOptions& options) noexcept
+      : Base(options),
+        least_(options.initial_baseline),
+        least_before_(options.initial_baseline),
+        told_(options.initial_baseline != Duration(0)) {}
 
   // The rules, pure. Latency 0 is legal (a coarse clock): nothing waits.
   static constexpr double QueuedOf(double limit, Duration baseline, Duration sample) noexcept {
@@ -124,7 +135,7 @@ class BasicVegas : public internal::SampledLimit<BasicVegas<Sync>, VegasOptions,
     return NextLimit(this->options(), limit, queued_);
   }
   Snapshot Read() const noexcept {
-    return {.baseline = known_ ? Baseline() : Duration(0),
+    return {.baseline = known_ || told_ ? Baseline() : Duration(0),
             .sample = this->sample(),
             .queued = queued_,
             .wanted = this->limit()};
@@ -136,7 +147,8 @@ class BasicVegas : public internal::SampledLimit<BasicVegas<Sync>, VegasOptions,
   void Learn(const internal::SampledWindow& window) noexcept {
     const Duration latency = internal::Min(window.latency, this->options().max_baseline);
     if (!known_ || Elapsed(since_, window.end) >= this->options().baseline_interval) {
-      least_before_ = known_ ? least_ : latency;
+      // What it was told is like an interval before the first.
+      least_before_ = known_ || told_ ? least_ : latency;
       least_ = latency;
       since_ = window.end;
       known_ = true;
@@ -146,9 +158,10 @@ class BasicVegas : public internal::SampledLimit<BasicVegas<Sync>, VegasOptions,
   }
 
   bool known_ = false;
-  TimePoint since_{};         // When this interval began.
-  Duration least_{0};         // In it,
-  Duration least_before_{0};  // and in the one before.
+  TimePoint since_{};      // When this interval began.
+  Duration least_;         // In it,
+  Duration least_before_;  // and in the one before.
+  bool told_;              // Of a baseline to begin with.
   double queued_ = 0;
 };
 

@@ -169,5 +169,21 @@ TYPED_TEST(SampledLimit, BadOptionsAreRefusedByName) {
   EXPECT_EQ((O{.usable = {1, 1, 1, kNan}}.Problem()), "usable: want each share in 0 to 1");
 }
 
+TYPED_TEST(SampledLimit, ConfigureHoldsTheLimitToItsRangeAndTheTimeOutToTheNew) {
+  Driven<TypeParam> driven;
+  driven.Run(20s, kAll, 10ms);
+  ASSERT_GT(driven.limit(), 30u);
+  const TimePoint now(driven.now);
+  EXPECT_EQ(driven.limiter.Configure({.max_limit = 25}, now), "");
+  EXPECT_EQ(driven.limit(), 25u);
+  EXPECT_EQ(driven.limiter.Configure({.backoff = 1}, now), "backoff: want 0.1 to 0.99");
+  EXPECT_EQ(driven.limit(), 25u);
+  EXPECT_EQ(driven.limiter.Configure({.min_limit = 50, .initial_limit = 50}, now), "");
+  EXPECT_EQ(driven.limit(), 50u);
+  EXPECT_EQ(driven.limiter.Configure({.min_limit = 5, .backoff = 0.5, .timeout = 10ms}, now), "");
+  driven.Run(5s, kAll, 10ms);
+  EXPECT_EQ(driven.limit(), 5u) << "what was an answer in time is none any more";
+}
+
 }  // namespace
 }  // namespace shed

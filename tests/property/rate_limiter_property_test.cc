@@ -87,8 +87,11 @@ class Run {
         bounds_(options),
         unit_ns_(std::max<std::int64_t>(options.per.count() / options.rate, 1)) {}
 
-  void Operate(int operations) {
+  // `others` are configured now and then.
+  void Operate(int operations, const std::vector<RateLimiterOptions>& others = {}) {
     latest_ = Between(rng_, kEarliestStart, kLatestStart);
+    now_options_ = options_;
+    bounds_ = RateBounds(options_);
     RateTwin<Limiter> twin(options_);
     for (int i = 0; i < operations && twin.difference().empty(); ++i) {
       MoveClock();
@@ -103,6 +106,13 @@ class Run {
         case 2:
           twin.Read(now);
           break;
+        case 3:
+          if (!others.empty() && Between(rng_, 0, 2) == 0) {
+            Configure(twin, now, others);
+            twin.Read(now);
+            break;
+          }
+          [[fallthrough]];
         default:
           Ask(twin, now);
       }
@@ -112,6 +122,7 @@ class Run {
 
   int admitted() const { return admitted_; }
   int refused() const { return refused_; }
+  int configured() const { return configured_; }
 
  private:
   void MoveClock() {
@@ -151,8 +162,17 @@ class Run {
     if (Between(rng_, 0, 2) != 0) return 0;
     return Between(rng_, 0, 19) == 0 ? bounds_.longest_lag : AnyScale(rng_, bounds_.longest_lag);
   }
+  void Configure(RateTwin<Limiter>& twin, std::int64_t now,
+                 const std::vector<RateLimiterOptions>& others) {
+    const auto last = static_cast<std::int64_t>(others.size()) - 1;
+    now_options_ = others[static_cast<std::size_t>(Between(rng_, 0, last))];
+    now_options_.burst = std::max<std::int64_t>(AnyScale(rng_, now_options_.burst), 1);
+    twin.Configure(now_options_, now);
+    bounds_.Include(RateBounds(now_options_));
+    ++configured_;
+  }
   std::uint64_t Cost() {
-    const auto burst = static_cast<std::uint64_t>(options_.burst);
+    const auto burst = static_cast<std::uint64_t>(now_options_.burst);
     switch (Between(rng_, 0, 15)) {
       case 0:
         return 0;
@@ -165,11 +185,11 @@ class Run {
                static_cast<std::uint64_t>(AnyScale(rng_, 1000));
       case 4:
       case 5:
-        return static_cast<std::uint64_t>(Between(rng_, 0, options_.burst));
+        return static_cast<std::uint64_t>(Between(rng_, 0, now_options_.burst));
       case 6:
       case 7:
       case 8:
-        return static_cast<std::uint64_t>(AnyScale(rng_, options_.burst));
+        return static_cast<std::uint64_t>(AnyScale(rng_, now_options_.burst));
       default:
         return 1;
     }
@@ -210,12 +230,14 @@ class Run {
 
   const RateLimiterOptions options_;
   Rng rng_;
-  const RateBounds bounds_;
+  RateBounds bounds_;
+  RateLimiterOptions now_options_ = options_;
   const std::int64_t unit_ns_;
   std::int64_t latest_ = 0;
   std::int64_t due_ = 0;
   int admitted_ = 0;
   int refused_ = 0;
+  int configured_ = 0;
 };
 
 template <class Limiter>
@@ -244,6 +266,30 @@ TYPED_TEST(RateLimiterPropertyTest, AgreesWithTheExactOracle) {
       // The run is worth something only if both answers are common.
       EXPECT_GT(run.admitted(), 200 * kScale);
       EXPECT_GT(run.refused(), 200 * kScale);
+    }
+  }
+}
+
+// The same while rate, time and burst are changed under it, to those whose lags are alike.
+TYPED_TEST(RateLimiterPropertyTest, AgreesWithTheExactOracleWhileItIsConfigured) {
+  for (const RateLimiterOptions& options : Rates()) {
+    const std::int64_t lag = RateBounds(options).longest_lag;
+    std::vector<RateLimiterOptions> others;
+    for (const RateLimiterOptions& other : Rates()) {
+      const std::int64_t its = RateBounds(other).longest_lag;
+      if (its / 1000 <= lag && lag / 1000 <= its) others.push_back(other);
+    }
+    for (const std::uint64_t seed : {4u, 5u, 6u}) {
+      SCOPED_TRACE(testing::Message() << options.rate << " per " << options.per.count()
+                                      << " ns, burst " << options.burst << ", seed " << seed);
+      Run<TypeParam> run(options, seed);
+      for (int i = 0; i < 5 * kScale; ++i) {
+        run.Operate(1000, others);
+        if (this->HasFatalFailure()) return;
+      }
+      EXPECT_GT(run.admitted(), 100 * kScale);
+      EXPECT_GT(run.refused(), 100 * kScale);
+      EXPECT_GT(run.configured(), 50 * kScale);
     }
   }
 }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
+#include <numeric>
 #include <utility>
 
 #include "shed/rate_limiter.h"
@@ -29,6 +31,12 @@ struct RateBounds {
     most_burst = (std::int64_t{1} << 58) / (o.per.count() / a);
     longest_lag = (std::int64_t{1} << 56) / ticks_per_ns;
     longest_wait = (std::int64_t{1} << 57) / ticks_per_ns;
+  }
+  // After a change of options: what either allows.
+  void Include(const RateBounds& other) {
+    most_burst = std::min(most_burst, other.most_burst);
+    longest_lag = std::min(longest_lag, other.longest_lag);
+    longest_wait = std::min(longest_wait, other.longest_wait);
   }
 };
 
@@ -68,7 +76,38 @@ class RateOracle {
   // remember: debts above 2^59 ticks are cut.
   std::int64_t Chargeable(const RateBounds& bounds, std::int64_t now, std::int64_t paid,
                           std::int64_t units) const {
-    return FullIn(now) > 2 * bounds.longest_lag ? std::min(units, paid) : units;
+    return FullIn(now) > 2 * bounds.longest_lag ? std::min(units, paid)
+                                                : std::min(units, paid + bounds.most_burst);
+  }
+  // Whether what is owed by `now` is not too much to remember after a change to `o`.
+  bool CanConfigure(const RateLimiterOptions& o, std::int64_t now) const {
+    return -Held(now) / per_ < RateBounds(o).most_burst / 2;
+  }
+  // As the limiter keeps whole ticks, a tick of the new options may be lost where the bucket is not
+  // full by them.
+  void Configure(const RateLimiterOptions& o, std::int64_t now) {
+    const std::int64_t per = o.per.count();
+    const Wide top = Wide{o.burst} * per;
+    const Wide enough = Wide{o.burst} * per_;
+    const Wide lacks = enough - held_;
+    const Wide since = at_ + lacks / rate_ + (lacks % rate_ > 0 ? 1 : 0);
+    if (enough <= top_ && since <= now) {
+      held_ = top;
+      at_ = since < std::numeric_limits<std::int64_t>::min()
+                ? std::numeric_limits<std::int64_t>::min()
+                : static_cast<std::int64_t>(since);
+    } else {
+      const std::int64_t old_gcd = std::gcd(rate_, per_);
+      const std::int64_t gcd = std::gcd(o.rate, per);
+      const Wide have = Held(now) / old_gcd * (per / gcd);  // Divides: `held` is whole ticks.
+      const Wide unit = per_ / old_gcd;
+      held_ = std::min((have / unit - (have % unit < 0 ? 1 : 0)) * gcd, top);
+      at_ = now;
+    }
+    rate_ = o.rate;
+    per_ = per;
+    top_ = top;
+    burst_ = o.burst;
   }
   std::int64_t Available(std::int64_t now) const {
     return static_cast<std::int64_t>(std::max<Wide>(Held(now), 0) / per_);
@@ -79,10 +118,10 @@ class RateOracle {
   // In 1/per units. Before `at_` the line goes down: an older time finds less, never more.
   Wide Held(std::int64_t now) const { return std::min(top_, held_ + (Wide{now} - at_) * rate_); }
 
-  const std::int64_t rate_;
-  const std::int64_t per_;
-  const Wide top_;
-  const std::int64_t burst_;
+  std::int64_t rate_;
+  std::int64_t per_;
+  Wide top_;
+  std::int64_t burst_;
   Wide held_ = Wide{1} << 120;  // Full since the beginning of time.
   std::int64_t at_ = 0;
 };

@@ -100,6 +100,13 @@ class RateTwin {
   }
   // Drops a ticket without a word: what it paid stays paid.
   void Forget(std::size_t i) { held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(i)); }
+  // New options, if what is owed is not too much to remember. Requires kExact.
+  void Configure(const RateLimiterOptions& options, std::int64_t now) {
+    if (!oracle_.CanConfigure(options, now)) return;
+    differences_.True("configured", limiter_.Configure(options, At(now)).empty());
+    oracle_.Configure(options, now);
+    bounds_.Include(RateBounds(options));
+  }
   // Compares what is read. Requires kExact.
   void Read(std::int64_t now) { CompareRate(differences_, limiter_.Read(At(now)), oracle_, now); }
 
@@ -117,7 +124,7 @@ class RateTwin {
   static TimePoint At(std::int64_t ns) { return TimePoint(Duration(ns)); }
 
   const RateCheck check_;
-  const RateBounds bounds_;
+  RateBounds bounds_;
   Solo<Limiter> limiter_;
   RateOracle oracle_;
   Differences differences_;

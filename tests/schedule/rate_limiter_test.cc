@@ -211,7 +211,7 @@ Call Lags(Duration at, std::uint64_t cost, bool cancel = false) {
 TEST(RateLimiterSchedule, TwoThreadsTurnEpochs) {
   const Calls calls = {{Lags(0s, 2), Lags(200ms, 3), Lags(400ms, 2)},
                        {Lags(200ms, 2, true), {.at = 400ms, .cost = 2}}};
-  ExpectFineInEveryOrder(ExploreAll<Tokens>({.spurious = 1}, kFast, calls));
+  ExpectFineInEveryOrder(ExploreAll<Tokens>({.spurious = 0}, kFast, calls));
 }
 
 TEST(RateLimiterSchedule, ThreeThreadsTurnEpochs) {
@@ -222,8 +222,8 @@ TEST(RateLimiterSchedule, ThreeThreadsTurnEpochs) {
 // A thread sleeps between two of its accesses while epochs pass, until the place of its epoch's
 // anchor is another's.
 TEST(RateLimiterSchedule, AThreadSleepsThroughEpochs) {
-  Calls calls = {{{.at = 1000ms, .cost = 2}}, {Lags(200ms, 3)}};
-  for (const Duration at : {400ms, 600ms, 800ms, 1000ms}) calls[1].push_back(Lags(at, 1));
+  Calls calls = {{{.at = 800ms, .cost = 2}}, {Lags(200ms, 3)}};
+  for (const Duration at : {400ms, 600ms, 800ms}) calls[1].push_back(Lags(at, 1));
   ExpectFineInEveryOrder(ExploreAll<Tokens>({.spurious = 0}, kFast, calls));
 }
 

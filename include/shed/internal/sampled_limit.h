@@ -8,11 +8,11 @@
 #include <cstdint>
 #include <string_view>
 
-#include "shed/adaptive_limiter.h"
 #include "shed/internal/bounds.h"
 #include "shed/internal/criticality_share.h"
 #include "shed/internal/histogram.h"
 #include "shed/internal/validate.h"
+#include "shed/limit_algorithm.h"
 
 namespace shed::internal {
 
@@ -66,6 +66,16 @@ class SampledLimit {
 
   LimitPlan Start(TimePoint now) noexcept { return Follow(now); }
 
+  // The samples of the window so far stay.
+  LimitPlan Configure(const Options& options, TimePoint now) noexcept {
+    options_ = options;
+    // Relaxed: samples that come at the same time may be held to either.
+    timeout_.store(options.timeout.count(), std::memory_order_relaxed);
+    limit_ = Clamp(limit_, static_cast<double>(options.min_limit),
+                   static_cast<double>(options.max_limit));
+    return Follow(now);
+  }
+
   LimitPlan Close(const LimitWindow& window, Events& events) noexcept {
     completed_ += window.completed;
     overloaded_ += window.overloaded;
@@ -93,7 +103,8 @@ class SampledLimit {
   void Sample(const Completion& completion, std::uint32_t in_flight) noexcept {
     const Duration latency = completion.latency();
     histogram_.Record(latency);
-    if (latency >= options_.timeout) late_.fetch_add(1, std::memory_order_relaxed);
+    if (latency.count() >= timeout_.load(std::memory_order_relaxed))
+      late_.fetch_add(1, std::memory_order_relaxed);
     std::uint32_t peak = peak_.load(std::memory_order_relaxed);
     while (in_flight > peak &&
            !peak_.compare_exchange_weak(peak, in_flight, std::memory_order_relaxed)) {
@@ -118,7 +129,9 @@ class SampledLimit {
 
  protected:
   explicit SampledLimit(const Options& options) noexcept
-      : options_(options), limit_(static_cast<double>(options.initial_limit)) {}
+      : options_(options),
+        timeout_(options.timeout.count()),
+        limit_(static_cast<double>(options.initial_limit)) {}
 
   const Options& options() const noexcept { return options_; }
   std::uint32_t limit() const noexcept { return static_cast<std::uint32_t>(limit_); }
@@ -151,7 +164,8 @@ class SampledLimit {
                  .value = static_cast<double>(sample_.count())});
   }
 
-  const Options options_;
+  Options options_;
+  typename Sync::template Atomic<std::int64_t> timeout_;
   LatencyHistogram<Sync> histogram_;
   typename Sync::template Atomic<std::uint32_t> peak_{0};
   typename Sync::template Atomic<std::uint64_t> late_{0};  // Samples of `timeout` or longer.
