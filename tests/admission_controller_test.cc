@@ -413,5 +413,55 @@ TEST(AdmissionController, AClockThatLagsAndTheEndsOfTime) {
   EXPECT_EQ(c.controller.Read(TimePoint::min()).calls, 1u);
 }
 
+// ---- Configure ----
+
+TEST(AdmissionController, ConfigureActsAtOnceAndKeepsWhatWasCounted) {
+  AdmissionController controller({.min_rps = 0});
+  AdmissionController::Ticket ticket;
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(controller.Admit({}, At(seconds(1)), ticket).admitted() || i > 0);
+    controller.Complete(ticket, {.now = At(seconds(1)), .outcome = Outcome::kFailure});
+  }
+  const std::uint64_t calls = controller.Read(At(seconds(1))).calls;
+  ASSERT_GT(calls, 10u);
+  ASSERT_NEAR(controller.Read(At(seconds(1))).probability, 0.8, 1e-9);
+  EXPECT_EQ(controller.Configure({.max_rejection = 0.3, .min_rps = 0}, At(seconds(1))), "");
+  EXPECT_EQ(controller.Read(At(seconds(1))).calls, calls);
+  EXPECT_EQ(controller.Read(At(seconds(1))).probability, 0.3);
+  // What is in force, and not what is read alone: no call has computed it since.
+  EXPECT_EQ(controller.Configure({.min_rps = 1e9}, At(seconds(1))), "");
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_TRUE(controller.Admit({}, At(seconds(1)), ticket).admitted());
+  }
+  EXPECT_EQ(controller.Configure({.max_rejection = 1, .min_rps = 0}, At(seconds(1))), "");
+  int refused = 0;
+  for (int i = 0; i < 100; ++i) {
+    refused += controller.Admit({}, At(seconds(1)), ticket).admitted() ? 0 : 1;
+  }
+  EXPECT_GT(refused, 80);
+  EXPECT_EQ(controller.Configure({.threshold = 0, .min_rps = 1e9}, At(seconds(1))),
+            "threshold: want 0.01 to 1");
+  EXPECT_GT(controller.Read(At(seconds(1))).probability, 0.9);
+}
+
+// Slices are numbered by their width: a wider one must not stop the share from being computed.
+TEST(AdmissionController, ConfigureOfTheWindow) {
+  AdmissionController controller({.window = milliseconds(1), .min_rps = 0});
+  AdmissionController::Ticket ticket;
+  const auto fail = [&](TimePoint now) {
+    if (controller.Admit({}, now, ticket).admitted()) {
+      controller.Complete(ticket, {.now = now, .outcome = Outcome::kFailure});
+    }
+  };
+  for (int i = 0; i < 50; ++i) fail(At(seconds(100)));
+  EXPECT_EQ(controller.Configure({.window = seconds(10), .min_rps = 0}, At(seconds(100))), "");
+  EXPECT_GT(controller.Read(At(seconds(105))).calls, 5u);
+  EXPECT_EQ(controller.Read(At(seconds(111))).calls, 0u);
+  // Nothing has failed for a window: the next call finds out, and is let in.
+  EXPECT_TRUE(controller.Admit({}, At(seconds(120)), ticket).admitted());
+  EXPECT_EQ(controller.Configure({.window = seconds(1)}, At(seconds(120))), "");
+  EXPECT_TRUE(controller.AsNew(At(seconds(122))));
+}
+
 }  // namespace
 }  // namespace shed

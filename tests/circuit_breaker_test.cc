@@ -678,5 +678,104 @@ TEST(CircuitBreaker, OneOfManyThreadsOpens) {
 
 static_assert(CircuitBreaker::Judge({}, {.calls = 20, .failed = 10}) == Cause::kFailureRatio);
 
+// ---- Configure ----
+
+TEST(CircuitBreaker, ConfigureKeepsWhatWasCountedAndJudgesByTheNew) {
+  Breaker b({.min_calls = 100});
+  b.Repeat(10, At(seconds(1)), kFailure);
+  b.Repeat(9, At(seconds(1)), kSuccess);
+  EXPECT_EQ(b.breaker.Configure({.min_calls = 20, .failure_ratio = 0.5}, At(seconds(1))), "");
+  EXPECT_EQ(b.Calls(At(seconds(1))), 19u);
+  EXPECT_EQ(b.State(At(seconds(1))), BreakerState::kClosed);
+  b.Repeat(1, At(seconds(1)), kFailure);
+  ASSERT_EQ(b.State(At(seconds(1))), BreakerState::kOpen);
+  EXPECT_EQ(b.events[0].cause, Cause::kFailureRatio);
+  EXPECT_EQ(b.events[0].total, 20u);
+  // An open time that has begun ends as it was said.
+  EXPECT_EQ(b.breaker.Configure({.open_for = seconds(60)}, At(seconds(1))), "");
+  EXPECT_EQ(b.Read(At(seconds(2))).retry_after, seconds(4));
+  ASSERT_TRUE(b.Do(At(seconds(6)), kFailure)) << "a probe";
+  EXPECT_EQ(b.Read(At(seconds(6))).retry_after, seconds(60));
+}
+
+TEST(CircuitBreaker, BadConfigureChangesNothing) {
+  Breaker b({.min_calls = 3});
+  b.Repeat(2, At(seconds(1)), kFailure);
+  EXPECT_EQ(b.breaker.Configure({.min_calls = 50, .probes = 0}, At(seconds(1))),
+            "probes: want 1 to 1000");
+  b.Repeat(1, At(seconds(1)), kFailure);
+  EXPECT_EQ(b.State(At(seconds(1))), BreakerState::kOpen);
+}
+
+TEST(CircuitBreaker, ConfigureOfAWindowKeepsWhatBelongsToIt) {
+  Breaker b({.consecutive_failures = 0, .min_calls = 1000});
+  for (int s = 0; s < 10; ++s) b.Repeat(s, At(seconds(s)), kFailure);
+  EXPECT_EQ(b.Calls(At(seconds(9))), 45u);
+  EXPECT_EQ(b.breaker.Configure({.consecutive_failures = 0, .window = seconds(2), .min_calls = 99},
+                                At(seconds(9))),
+            "");
+  EXPECT_EQ(b.Calls(At(seconds(9))), 9u + 8u + 7u);  // By the middles of the old slices.
+  // Of calls, and back: a kind of window that was not in use begins empty.
+  EXPECT_EQ(b.breaker.Configure({.consecutive_failures = 0, .count_window = 50}, At(seconds(9))),
+            "");
+  EXPECT_EQ(b.Calls(At(seconds(9))), 0u);
+  b.Repeat(6, At(seconds(9)), kSuccess);
+  b.Repeat(4, At(seconds(9)), kFailure);
+  EXPECT_EQ(
+      b.breaker.Configure(
+          {.consecutive_failures = 0, .count_window = 5, .min_calls = 5, .failure_ratio = 0.9},
+          At(seconds(9))),
+      "");
+  EXPECT_EQ(b.Read(At(seconds(9))).counts,
+            (BreakerCounts{.calls = 5, .failed = 4, .failed_in_a_row = 4}));
+  b.Repeat(1, At(seconds(9)), kFailure);
+  EXPECT_EQ(b.State(At(seconds(9))), BreakerState::kOpen);
+}
+
+TEST(CircuitBreaker, ConfigureWhileProbesAreOut) {
+  Breaker b({.probes = 2});
+  b.Repeat(20, At(seconds(1)), kFailure);
+  auto one = b.Ask(At(seconds(6)));
+  auto two = b.Ask(At(seconds(6)));
+  ASSERT_TRUE(one && two);
+  EXPECT_FALSE(b.Ask(At(seconds(6))));
+  EXPECT_EQ(b.breaker.Configure({.probes = 4}, At(seconds(6))), "");
+  auto three = b.Ask(At(seconds(6)));
+  EXPECT_TRUE(three);
+  EXPECT_EQ(b.Read(At(seconds(6))).probes_in_flight, 3u);
+  EXPECT_EQ(b.breaker.Configure({.probes = 1, .probe_timeout = seconds(7)}, At(seconds(6))), "");
+  EXPECT_FALSE(b.Ask(At(seconds(7))));
+  EXPECT_EQ(b.Read(At(seconds(13))).state, BreakerState::kHalfOpen);
+  EXPECT_EQ(b.Read(After(At(seconds(13)), Duration(1))).state, BreakerState::kOpen) << "overdue";
+  b.End(two, At(seconds(7)), kSuccess);
+  EXPECT_EQ(b.State(At(seconds(7))), BreakerState::kClosed);
+  b.End(one, At(seconds(8)), kFailure);
+  b.End(three, At(seconds(8)), kFailure);
+  EXPECT_EQ(b.Calls(At(seconds(8))), 0u);
+}
+
+TEST(CircuitBreaker, ConfigureOfSlowCallsAndTheRamp) {
+  Breaker b({.consecutive_failures = 0});
+  for (int i = 0; i < 30; ++i) b.Do(At(seconds(1)), kSuccess, seconds(1));
+  EXPECT_EQ(b.Read(At(seconds(2))).counts.slow, 0u);
+  const Options slow{.consecutive_failures = 0,
+                     .slow_call = milliseconds(100),
+                     .slow_ratio = 0.25,
+                     .probes = 1,
+                     .ramp = seconds(10)};
+  EXPECT_EQ(b.breaker.Configure(slow, At(seconds(2))), "");
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_EQ(b.State(At(seconds(2))), BreakerState::kClosed) << i;
+    b.Do(At(seconds(2)), kSuccess, milliseconds(101));
+  }
+  ASSERT_EQ(b.State(At(seconds(3))), BreakerState::kOpen);
+  EXPECT_TRUE(b.Do(At(seconds(8)), kSuccess));
+  EXPECT_DOUBLE_EQ(b.Read(At(seconds(13))).admitted_share, 0.5);
+  EXPECT_EQ(b.breaker.Configure({.ramp = seconds(20)}, At(seconds(13))), "");
+  EXPECT_DOUBLE_EQ(b.Read(At(seconds(13))).admitted_share, 0.25);
+  EXPECT_EQ(b.breaker.Configure({}, At(seconds(13))), "");
+  EXPECT_TRUE(b.Ask(At(seconds(13))));
+}
+
 }  // namespace
 }  // namespace shed

@@ -49,6 +49,7 @@
 
 #include "shed/internal/draws.h"
 #include "shed/internal/hints.h"
+#include "shed/internal/published.h"
 #include "shed/internal/sliding_window.h"
 #include "shed/internal/validate.h"
 #include "shed/policy.h"
@@ -112,7 +113,7 @@ class BasicAdmissionController {
 
   // Throws std::invalid_argument with options.Problem() unless that is "".
   explicit BasicAdmissionController(const Options& options)
-      : options_(internal::Checked(options)), draws_(options.seed), window_(options.window) {}
+      : rule_(RuleOf(internal::Checked(options))), draws_(options.seed), window_(options.window) {}
   BasicAdmissionController(const BasicAdmissionController&) = delete;
   BasicAdmissionController& operator=(const BasicAdmissionController&) = delete;
 
@@ -181,21 +182,37 @@ class BasicAdmissionController {
     }
   }
 
+  // Puts `options` in force, the seed apart, and computes by them at once. What was counted stays,
+  // as far as it is not older than the new window is long; the arrival of a call that is cancelled
+  // after the window was changed stays counted. Returns "" or, changing nothing, options.Problem().
+  std::string_view Configure(const Options& options, TimePoint now) noexcept {
+    const std::string_view problem = options.Problem();
+    if (!problem.empty()) return problem;
+    const MutexLock lock(mutex_);
+    window_.SetWindow(options.window, now);
+    rule_.Write(RuleOf(options));
+    // Slices are numbered by their width.
+    computed_.store(std::numeric_limits<std::int64_t>::min(), std::memory_order_relaxed);
+    ComputeAlone(now);
+    return "";
+  }
+
   // Whether nobody asked, and no call ended, within the window.
   bool AsNew(TimePoint now) const noexcept {
     return window_.Sum(now, 0) == std::array<std::uint64_t, kArrived + kCriticalityCount>{};
   }
 
   Snapshot Read(TimePoint now) const noexcept {
+    const Options options = OptionsOf(rule_.Read());
     const auto sum = window_.Sum(now, 0);
     Snapshot snapshot;
     snapshot.calls = sum[kSucceeded] + sum[kFailed];
     snapshot.successes = sum[kSucceeded];
     for (std::size_t k = 0; k < kCriticalityCount; ++k) snapshot.arrivals[k] = sum[kArrived + k];
-    snapshot.probability = Probability(options_, snapshot.calls, snapshot.successes);
+    snapshot.probability = Probability(options, snapshot.calls, snapshot.successes);
     snapshot.class_probability = Spread(snapshot.probability, snapshot.arrivals);
     snapshot.rps =
-        static_cast<double>(snapshot.calls) * 1e9 / static_cast<double>(options_.window.count());
+        static_cast<double>(snapshot.calls) * 1e9 / static_cast<double>(options.window.count());
     return snapshot;
   }
 
@@ -212,6 +229,10 @@ class BasicAdmissionController {
   // Brings the word up to date, unless another thread is doing so.
   SHED_APART void Compute(TimePoint now) noexcept {
     if (!mutex_.try_lock()) return;
+    ComputeAlone(now);
+    mutex_.unlock();
+  }
+  void ComputeAlone(TimePoint now) noexcept SHED_REQUIRES(mutex_) {
     const Snapshot snapshot = Read(now);
     std::uint64_t word = 0;
     for (std::size_t k = 0; k < kCriticalityCount; ++k) {
@@ -224,10 +245,28 @@ class BasicAdmissionController {
     if (slice > computed_.load(std::memory_order_relaxed)) {
       computed_.store(slice, std::memory_order_relaxed);
     }
-    mutex_.unlock();
   }
 
-  const Options options_;
+  // The options as whole words, the doubles by their bits.
+  struct Rule {
+    std::int64_t window;
+    std::uint64_t threshold, aggression, max_rejection, min_rps;
+  };
+  static constexpr Rule RuleOf(const Options& o) noexcept {
+    const auto bits = [](double x) { return std::bit_cast<std::uint64_t>(x); };
+    return {o.window.count(), bits(o.threshold), bits(o.aggression), bits(o.max_rejection),
+            bits(o.min_rps)};
+  }
+  static constexpr Options OptionsOf(const Rule& rule) noexcept {
+    const auto number = [](std::uint64_t bits) { return std::bit_cast<double>(bits); };
+    return {.window = Duration(rule.window),
+            .threshold = number(rule.threshold),
+            .aggression = number(rule.aggression),
+            .max_rejection = number(rule.max_rejection),
+            .min_rps = number(rule.min_rps)};
+  }
+
+  internal::Published<Sync, Rule> rule_;
   typename Sync::Mutex mutex_;
   // Read by every call, written by Compute.
   alignas(64) typename Sync::template Atomic<std::uint64_t> refused_{0};  // 16 bits per class.

@@ -51,6 +51,7 @@
 #include "shed/internal/breaker_gate.h"
 #include "shed/internal/breaker_machine.h"
 #include "shed/internal/breaker_rule.h"
+#include "shed/internal/breaker_terms.h"
 #include "shed/internal/count_window.h"
 #include "shed/internal/failure_row.h"
 #include "shed/internal/hints.h"
@@ -101,8 +102,7 @@ class BasicCircuitBreaker {
 
   // Throws std::invalid_argument with options.Problem() unless that is "".
   explicit BasicCircuitBreaker(const Options& options)
-      : options_(internal::Checked(options)),
-        outcome_is_all_(options.slow_call == Duration(0) && options.count_window == 0),
+      : terms_(internal::Checked(options)),
         slots_(static_cast<std::size_t>(options.probes)),
         recent_(static_cast<std::size_t>(options.count_window)),
         gate_(options.ramp, options.seed),
@@ -143,7 +143,8 @@ class BasicCircuitBreaker {
     const Ticket mine = Take(ticket);
     // What nearly all calls are: good, in a row of good ones, and no probe.
     if (end.outcome == Outcome::kSuccess && mine.probe() == 0 &&
-        mine.generation() == gate_.generation() && outcome_is_all_ && row_.Read() == 0) [[likely]] {
+        mine.generation() == gate_.generation() && terms_.outcome_is_all() && row_.Read() == 0)
+        [[likely]] {
       window_.Add(end.now, KindOf(false, false), mine.generation());
       return;
     }
@@ -171,9 +172,29 @@ class BasicCircuitBreaker {
   void Reset(TimePoint now, Events& events) noexcept {
     MutexLock lock(mutex_);
     const bool was_closed = machine_.state == BreakerState::kClosed;
-    machine_.Close(now, options_.open_for, false);
+    machine_.Close(now, terms_.open_for(), false);
     Settle();
     if (!was_closed) events.Push({.kind = EventKind::kBreakerClosed, .cause = Cause::kForced});
+  }
+
+  // Puts `options` in force, the seed apart. The state, what was counted and the probes that are
+  // out stay, and so does an open time that has begun; of a changed window or count_window, what
+  // still belongs to it. May allocate. Returns "" or, changing nothing, options.Problem().
+  std::string_view Configure(const Options& options, TimePoint now) {
+    const std::string_view problem = options.Problem();
+    if (!problem.empty()) return problem;
+    MutexLock lock(mutex_);
+    // What may throw, first.
+    slots_.Reserve(static_cast<std::size_t>(options.probes));
+    internal::CountWindow recent(recent_, static_cast<std::size_t>(options.count_window));
+    recent_.Swap(recent);
+    slots_.Allow(static_cast<std::size_t>(options.probes));
+    window_.SetWindow(options.window, now);
+    machine_.SetOpenFor(options.open_for, options.max_open_for);
+    terms_.Set(options);
+    gate_.SetRamp(options.ramp);
+    if (machine_.state == BreakerState::kHalfOpen) PublishProbes();
+    return "";
   }
 
   // Whether it is closed with nothing counted and no ramp.
@@ -188,7 +209,7 @@ class BasicCircuitBreaker {
     MutexLock lock(mutex_);
     internal::BreakerMachine m = machine_;
     const bool overdue = m.Overdue(now);
-    if (overdue) m.Reopen(m.overdue_after, options_.max_open_for);
+    if (overdue) m.Reopen(m.overdue_after, terms_.max_open_for());
     return {
         .state = m.state,
         .generation = m.generation,
@@ -200,7 +221,7 @@ class BasicCircuitBreaker {
         .probes_in_flight = overdue ? 0 : slots_.in_flight(),
         .probe_successes = m.successes,
         .admitted_share =
-            m.ramping ? internal::RampShare(Elapsed(m.ramp_from, now), options_.ramp) : 1.0};
+            m.ramping ? internal::RampShare(Elapsed(m.ramp_from, now), gate_.ramp()) : 1.0};
   }
 
  private:
@@ -244,7 +265,7 @@ class BasicCircuitBreaker {
     }
     if (machine_.ramping) {
       // Closed by another thread a moment ago: the ramp begins with a share of 0.
-      if (Elapsed(machine_.ramp_from, now) < options_.ramp) {
+      if (Elapsed(machine_.ramp_from, now) < gate_.ramp()) {
         return Verdict::Refuse(Reason::kRecovering);
       }
       machine_.ramping = false;
@@ -262,23 +283,23 @@ class BasicCircuitBreaker {
     slots_.Release(mine.probe() - 1);
     if (outcome == Outcome::kIgnored) return PublishProbes();
     if (outcome != Outcome::kSuccess || slow) return Reopen(now, Cause::kProbeFailed, events);
-    if (++machine_.successes < options_.probes) return PublishProbes();
+    if (++machine_.successes < terms_.probes()) return PublishProbes();
     const std::uint32_t successes = machine_.successes;
-    machine_.Close(now, options_.open_for, options_.ramp != Duration(0));
+    machine_.Close(now, terms_.open_for(), gate_.ramp() != Duration(0));
     Settle();
     events.Push({.kind = EventKind::kBreakerClosed,
                  .cause = Cause::kProbesSucceeded,
                  .count = successes,
                  .total = successes,
                  .value = static_cast<double>(successes),
-                 .threshold = static_cast<double>(options_.probes)});
+                 .threshold = static_cast<double>(terms_.probes())});
   }
   void ExpireProbes(TimePoint now, Events& events) noexcept SHED_REQUIRES(mutex_) {
     if (machine_.Overdue(now)) Reopen(machine_.overdue_after, Cause::kProbeTimedOut, events);
   }
   void Reopen(TimePoint now, Cause cause, Events& events) noexcept SHED_REQUIRES(mutex_) {
     const std::uint64_t ended = machine_.successes + 1;
-    machine_.Reopen(now, options_.max_open_for);
+    machine_.Reopen(now, terms_.max_open_for());
     Settle();
     events.Push({.kind = EventKind::kBreakerOpened,
                  .cause = cause,
@@ -290,12 +311,11 @@ class BasicCircuitBreaker {
 
   SHED_APART void CompleteOther(Ticket mine, TimePoint started, TimePoint now, Outcome outcome,
                                 Events& events) noexcept {
-    const bool slow =
-        options_.slow_call != Duration(0) && Elapsed(started, now) > options_.slow_call;
+    const bool slow = terms_.IsSlow(Elapsed(started, now));
     if (mine.probe() != 0) return EndProbe(mine, now, outcome, slow, events);
     if (mine.generation() != gate_.generation() || outcome == Outcome::kIgnored) return;
     const bool failed = outcome != Outcome::kSuccess;
-    if (options_.count_window != 0) return CompleteCounted(mine, now, failed, slow, events);
+    if (terms_.counts_calls()) return CompleteCounted(mine, now, failed, slow, events);
     const std::uint32_t row = row_.Add(failed, mine.generation());
     window_.Add(now, KindOf(failed, slow), mine.generation());
     if (failed || slow) Weigh(mine.generation(), now, row, events);
@@ -303,7 +323,7 @@ class BasicCircuitBreaker {
   void CompleteCounted(Ticket mine, TimePoint now, bool failed, bool slow,
                        Events& events) noexcept {
     MutexLock lock(mutex_);
-    if (machine_.generation != mine.generation()) return;
+    if (machine_.generation != mine.generation() || !terms_.counts_calls()) return;
     recent_.Add(failed, slow);
     row_.Add(failed, mine.generation());
     if (failed || slow) Trip(mine.generation(), now, Counts(now), events);
@@ -313,27 +333,27 @@ class BasicCircuitBreaker {
   void Weigh(std::uint32_t generation, TimePoint now, std::uint32_t row, Events& events) noexcept {
     BreakerCounts counts = CountsOf(window_.Sum(now, generation));
     counts.failed_in_a_row = row;
-    if (Judge(options_, counts) == Cause::kNone) return;
+    if (Judge(terms_.rule(), counts) == Cause::kNone) return;
     MutexLock lock(mutex_);
     Trip(generation, now, counts, events);
   }
   // Opens if the rule says so and no other thread was first.
   void Trip(std::uint32_t generation, TimePoint now, const BreakerCounts& counts,
             Events& events) noexcept SHED_REQUIRES(mutex_) {
-    const Cause cause = Judge(options_, counts);
+    const Options rule = terms_.rule();
+    const Cause cause = Judge(rule, counts);
     if (cause == Cause::kNone || machine_.generation != generation ||
         machine_.state != BreakerState::kClosed) {
       return;
     }
     machine_.Open(now);
     Settle();
-    events.Push(internal::BreakerOpened(options_, cause, counts));
+    events.Push(internal::BreakerOpened(rule, cause, counts));
   }
 
   BreakerCounts Counts(TimePoint now) const noexcept SHED_REQUIRES(mutex_) {
-    BreakerCounts counts = options_.count_window != 0
-                               ? recent_.counts()
-                               : CountsOf(window_.Sum(now, machine_.generation));
+    BreakerCounts counts =
+        terms_.counts_calls() ? recent_.counts() : CountsOf(window_.Sum(now, machine_.generation));
     counts.failed_in_a_row = row_.Read();
     return counts;
   }
@@ -349,13 +369,11 @@ class BasicCircuitBreaker {
     gate_.Publish(machine_, false);
   }
   void PublishProbes() noexcept SHED_REQUIRES(mutex_) {
-    machine_.overdue_after = After(slots_.Oldest(), options_.probe_timeout);
+    machine_.overdue_after = After(slots_.Oldest(), terms_.probe_timeout());
     gate_.Publish(machine_, slots_.full());
   }
 
-  const Options options_;
-  // Neither how long a call took nor the order in which calls end counts.
-  const bool outcome_is_all_;
+  internal::BreakerTerms<Sync> terms_;
   mutable typename Sync::Mutex mutex_;
   internal::BreakerMachine machine_ SHED_GUARDED_BY(mutex_);
   internal::ProbeSlots slots_ SHED_GUARDED_BY(mutex_);

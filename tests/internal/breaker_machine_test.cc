@@ -76,5 +76,22 @@ TEST(BreakerMachine, AnOpenTimeAtTheEndOfTimeDoesNotWrap) {
   EXPECT_EQ(machine.open_until, TimePoint::max());
 }
 
+// Another open time does not shorten one that failed probes have made longer, but for the limit.
+constexpr Duration OpenForAfter(BreakerState state, Duration had, Duration first,
+                                Duration longest) {
+  BreakerMachine machine{.state = state, .open_for = had};
+  machine.SetOpenFor(first, longest);
+  return machine.open_for;
+}
+static_assert(OpenForAfter(BreakerState::kOpen, seconds(40), seconds(5), seconds(60)) ==
+              seconds(40));
+static_assert(OpenForAfter(BreakerState::kOpen, seconds(40), seconds(5), seconds(30)) ==
+              seconds(30));
+static_assert(OpenForAfter(BreakerState::kHalfOpen, seconds(40), seconds(5), seconds(0)) ==
+              seconds(5));
+static_assert(OpenForAfter(BreakerState::kOpen, seconds(4), seconds(5), seconds(60)) == seconds(5));
+static_assert(OpenForAfter(BreakerState::kClosed, seconds(40), seconds(5), seconds(60)) ==
+              seconds(5));
+
 }  // namespace
 }  // namespace shed::internal

@@ -64,5 +64,38 @@ TEST(CountWindow, AgreesWithAnOracleThatKeepsEveryCall) {
   }
 }
 
+// Another length keeps the latest calls, in their order.
+TEST(CountWindow, AnotherLengthKeepsTheLatestCalls) {
+  std::mt19937_64 random(2);
+  for (const std::size_t had : {0u, 1u, 5u, 40u, 300u}) {
+    for (const std::size_t from : {1u, 32u, 100u}) {
+      for (const std::size_t to : {0u, 1u, 31u, 64u, 1000u}) {
+        CountWindow window(from);
+        std::deque<std::pair<bool, bool>> calls;
+        const auto add = [&](CountWindow& w) {
+          const bool failed = random() % 3 == 0;
+          const bool slow = random() % 5 == 0;
+          w.Add(failed, slow);
+          calls.emplace_back(failed, slow);
+        };
+        for (std::size_t i = 0; i < had; ++i) add(window);
+        CountWindow other(window, to);
+        while (calls.size() > std::min(from, to)) calls.pop_front();
+        for (int step = 0; step < 200; ++step) {
+          BreakerCounts want{.calls = calls.size()};
+          for (const auto& [failed, slow] : calls) {
+            want.failed += failed;
+            want.slow += slow;
+          }
+          ASSERT_EQ(other.counts(), want) << had << " " << from << " " << to << " " << step;
+          if (to == 0) break;
+          add(other);
+          if (calls.size() > to) calls.pop_front();
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace shed::internal

@@ -51,5 +51,15 @@ TEST(FixedArray, EndsItsElements) {
   EXPECT_EQ(Counted::alive, 0);
 }
 
+TEST(FixedArray, Swaps) {
+  FixedArray<int> one(1);
+  FixedArray<int> two(2);
+  two[1] = 5;
+  one.Swap(two);
+  EXPECT_EQ(one.size(), 2u);
+  EXPECT_EQ(two.size(), 1u);
+  EXPECT_EQ(one[1], 5);
+}
+
 }  // namespace
 }  // namespace shed::internal

@@ -43,5 +43,29 @@ TEST(ProbeSlots, AProbeAtTheEndOfTimeIsOut) {
   EXPECT_NE(slots.Claim(TimePoint::max()), a);
 }
 
+// Fewer may be out than are: those stay out, and no more go. More: there is room for them.
+TEST(ProbeSlots, MayBeMoreOrFewer) {
+  ProbeSlots slots(2);
+  const auto a = slots.Claim(At(1));
+  const auto b = slots.Claim(At(2));
+  slots.Allow(1);
+  EXPECT_TRUE(slots.full());
+  EXPECT_EQ(slots.in_flight(), 2u);
+  slots.Release(a);
+  EXPECT_TRUE(slots.full());
+  slots.Reserve(4);
+  slots.Allow(4);
+  EXPECT_EQ(slots.Oldest(), At(2));
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_FALSE(slots.full());
+    EXPECT_NE(slots.Claim(At(3)), b);
+  }
+  EXPECT_TRUE(slots.full());
+  slots.Allow(1);
+  slots.Clear();
+  slots.Claim(At(5));
+  EXPECT_TRUE(slots.full());
+}
+
 }  // namespace
 }  // namespace shed::internal

@@ -344,5 +344,87 @@ TEST(SlidingWindow, AgreesWithAnOracleThatKeepsEveryEvent) {
   }
 }
 
+// ---- SetWindow ----
+
+TEST(SlidingWindow, AShorterWindowKeepsWhatIsNotTooOld) {
+  Window window(seconds(10));
+  for (int s = 0; s < 10; ++s) window.Add(At(seconds(s)), s % 2, 0);
+  window.SetWindow(seconds(4), At(milliseconds(9900)));
+  // Middles of slices: those at 6.5, 7.5, 8.5 s and the one at hand.
+  EXPECT_EQ(window.Sum(At(milliseconds(9900)), 0), (std::array<std::uint64_t, 2>{2, 2}));
+  EXPECT_EQ(window.Sum(At(milliseconds(11300)), 0)[0] + window.Sum(At(milliseconds(11300)), 0)[1],
+            2u);
+  EXPECT_EQ(window.Sum(At(milliseconds(14000)), 0), (std::array<std::uint64_t, 2>{}));
+  // And counts by its own length from then on.
+  window.Add(At(seconds(20)), 0, 0);
+  EXPECT_EQ(window.Sum(At(milliseconds(23600)), 0)[0], 1u);
+  EXPECT_EQ(window.Sum(At(seconds(24)), 0)[0], 0u);
+}
+
+TEST(SlidingWindow, ALongerWindowKeepsAll) {
+  Window window(seconds(1));
+  for (int i = 0; i < 10; ++i) window.Add(At(milliseconds(100 * i)), 0, 7);
+  EXPECT_EQ(window.Sum(At(milliseconds(950)), 0)[0], 0u) << "of another generation";
+  window.Clear(7);
+  for (int i = 0; i < 10; ++i) window.Add(At(milliseconds(100 * i)), 0, 7);
+  window.SetWindow(seconds(60), At(milliseconds(950)));
+  EXPECT_EQ(window.Sum(At(seconds(53)), 7)[0], 10u);
+  EXPECT_EQ(window.Sum(At(seconds(60)), 7)[0], 0u);
+  // Back again, by a clock that lags: nothing moves back, and nothing comes back.
+  window.Add(At(seconds(61)), 1, 7);
+  window.SetWindow(seconds(1), At(seconds(2)));
+  EXPECT_EQ(window.Sum(At(milliseconds(60'500)), 7)[1], 1u);
+  window.Add(At(seconds(2)), 1, 7);
+  EXPECT_EQ(window.Sum(At(milliseconds(60'500)), 7)[1], 1u);
+}
+
+TEST(SlidingWindow, TheWidthMayChangeAnywhereOnTheTimeline) {
+  for (const std::int64_t ns :
+       {kMin, kMin + 1, std::int64_t{-1}, std::int64_t{0}, kMax - 1, kMax}) {
+    Window window(seconds(1));
+    window.Add(At(Duration(ns)), 0, 0);
+    for (const Duration length : {Duration(1000), Duration(std::chrono::hours(24)),
+                                  Duration(seconds(3)), Duration(1'000'000)}) {
+      window.SetWindow(length, At(Duration(ns)));
+      EXPECT_EQ(window.SliceOf(At(Duration(0))), 0);
+    }
+    Window fresh(milliseconds(1));
+    fresh.SetWindow(seconds(1), At(Duration(ns)));
+    fresh.Add(At(Duration(ns)), 1, 0);
+    EXPECT_EQ(fresh.Sum(At(Duration(ns)), 0)[1], 1u) << ns;
+  }
+}
+
+// What threads add while the width changes may be lost, but nothing is counted twice or too long,
+// and what they add afterwards is all there.
+TEST(SlidingWindow, SetWindowRacesWithWriters) {
+  Window window(seconds(10));
+  std::atomic<std::int64_t> now{0};
+  std::atomic<std::uint64_t> added{0};
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> writers;
+  for (int t = 0; t < 3; ++t) {
+    writers.emplace_back([&] {
+      while (!stop.load()) {
+        added.fetch_add(1);
+        window.Add(At(Duration(now.load())), 0, 0);
+        now.fetch_add(1'000'000);
+      }
+    });
+  }
+  for (int i = 0; i < 2000; ++i) {
+    window.SetWindow(i % 2 == 0 ? seconds(1) : seconds(10), At(Duration(now.load())));
+    const std::uint64_t sum = window.Sum(At(Duration(now.load())), 0)[0];
+    EXPECT_LE(sum, added.load());
+  }
+  stop.store(true);
+  for (std::thread& writer : writers) writer.join();
+  const TimePoint later = At(Duration(now.load()) + seconds(100));
+  EXPECT_EQ(window.Sum(later, 0)[0], 0u);
+  window.SetWindow(seconds(10), later);
+  for (int i = 0; i < 100; ++i) window.Add(later, 0, 0);
+  EXPECT_EQ(window.Sum(later, 0)[0], 100u);
+}
+
 }  // namespace
 }  // namespace shed::internal

@@ -22,7 +22,11 @@ constexpr double RampShare(Duration since, Duration ramp) noexcept {
 template <class Sync>
 class BreakerGate {
  public:
-  BreakerGate(Duration ramp, std::uint64_t seed) noexcept : ramp_(ramp), draws_(seed) {}
+  BreakerGate(Duration ramp, std::uint64_t seed) noexcept : draws_(seed) { SetRamp(ramp); }
+
+  // Relaxed, both: calls that ask at the same time may be answered by either.
+  Duration ramp() const noexcept { return Duration(ramp_.load(std::memory_order_relaxed)); }
+  void SetRamp(Duration ramp) noexcept { ramp_.store(ramp.count(), std::memory_order_relaxed); }
 
   // Returns true, and the generation, if every call is admitted: the closed path.
   bool Open(std::uint32_t& generation) const noexcept {
@@ -56,8 +60,9 @@ class BreakerGate {
         return now <= At(overdue_after_);
       case Phase::kRamp: {
         const Duration since = Elapsed(At(ramp_from_), now);
-        if (since >= ramp_) return false;
-        if (draws_.Next() < draws_.Threshold(RampShare(since, ramp_))) {
+        const Duration ramp = this->ramp();
+        if (since >= ramp) return false;
+        if (draws_.Next() < draws_.Threshold(RampShare(since, ramp))) {
           generation = GenerationOf(word);
         } else {
           answer = Verdict::Refuse(Reason::kRecovering);
@@ -111,7 +116,7 @@ class BreakerGate {
   Time open_until_{0};
   Time overdue_after_{0};
   Time ramp_from_{0};
-  const Duration ramp_;
+  Time ramp_{0};
   Draws<Sync> draws_;
 };
 

@@ -64,6 +64,12 @@ struct BreakerMachine {
     ramping = ramp;
     ramp_from = now;
   }
+  // Another open time, for the next opening. One that failed probes have made longer stays so, as
+  // far as `longest` allows.
+  constexpr void SetOpenFor(Duration first, Duration longest) noexcept {
+    const bool grown = !counts() && open_for > first && longest > first;
+    open_for = !grown ? first : open_for < longest ? open_for : longest;
+  }
   constexpr void ForceOpen(TimePoint now) noexcept {
     Enter(BreakerState::kForcedOpen);
     ++opens;

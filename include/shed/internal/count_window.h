@@ -4,7 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
+#include "shed/internal/bounds.h"
 #include "shed/internal/breaker_rule.h"
 #include "shed/internal/fixed_array.h"
 
@@ -17,6 +19,23 @@ class CountWindow {
  public:
   // n = 0: a window that is not used; Add must not be called.
   explicit CountWindow(std::size_t n) : size_(n), ring_((n + kPerWord - 1) / kPerWord) {}
+
+  // Of the last n, with what `from` has of these.
+  CountWindow(const CountWindow& from, std::size_t n) : CountWindow(n) {
+    const std::size_t had = static_cast<std::size_t>(from.counts_.calls);
+    for (std::size_t i = had - Min(had, n); i < had; ++i) {
+      // Its places are in order from the oldest, which is the next to be written once it is full.
+      const std::size_t place = had < from.size_ ? i : (from.next_ + i) % from.size_;
+      const std::uint64_t bits = from.ring_[place / kPerWord] >> (place % kPerWord * 2);
+      Add((bits & 1) != 0, (bits & 2) != 0);
+    }
+  }
+  void Swap(CountWindow& other) noexcept {
+    std::swap(size_, other.size_);
+    std::swap(next_, other.next_);
+    std::swap(counts_, other.counts_);
+    ring_.Swap(other.ring_);
+  }
 
   void Add(bool failed, bool slow) noexcept {
     std::uint64_t& word = ring_[next_ / kPerWord];

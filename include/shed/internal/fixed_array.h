@@ -3,6 +3,7 @@
 #define SHED_INTERNAL_FIXED_ARRAY_H_
 
 #include <cstddef>
+#include <utility>
 
 namespace shed::internal {
 
@@ -17,6 +18,11 @@ class FixedArray {
   FixedArray& operator=(const FixedArray&) = delete;
   ~FixedArray() { delete[] elements_; }
 
+  void Swap(FixedArray& other) noexcept {
+    std::swap(size_, other.size_);
+    std::swap(elements_, other.elements_);
+  }
+
   std::size_t size() const noexcept { return size_; }
   T* data() const noexcept { return elements_; }
   T& operator[](std::size_t i) const noexcept { return elements_[i]; }
@@ -24,8 +30,8 @@ class FixedArray {
   T* end() const noexcept { return elements_ + size_; }
 
  private:
-  const std::size_t size_;
-  T* const elements_;
+  std::size_t size_;
+  T* elements_;
 };
 
 }  // namespace shed::internal

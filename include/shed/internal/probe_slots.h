@@ -11,10 +11,20 @@
 
 namespace shed::internal {
 
-// A fixed number of slots. Allocates when it is made. Not synchronised: the owner locks.
+// Allocates when it is made, and in Reserve. Not synchronised: the owner locks.
 class ProbeSlots {
  public:
-  explicit ProbeSlots(std::size_t size) : began_(size) { Clear(); }
+  explicit ProbeSlots(std::size_t most) : most_(most), began_(most) { Clear(); }
+
+  // Makes room for so many, so that Allow(most) may follow.
+  void Reserve(std::size_t most) {
+    if (most <= began_.size()) return;
+    FixedArray<TimePoint> more(most);
+    for (std::size_t i = 0; i < most; ++i) more[i] = i < began_.size() ? began_[i] : kFree;
+    began_.Swap(more);
+  }
+  // So many may be out from now on. Those that are stay.
+  void Allow(std::size_t most) noexcept { most_ = most; }
 
   // Returns the slot of a probe that begins at `now`. Requires !full().
   std::uint32_t Claim(TimePoint now) noexcept {
@@ -41,13 +51,14 @@ class ProbeSlots {
     return oldest;
   }
   std::uint32_t in_flight() const noexcept { return in_flight_; }
-  bool full() const noexcept { return in_flight_ == began_.size(); }
+  bool full() const noexcept { return in_flight_ >= most_; }
 
  private:
   static constexpr TimePoint kFree = TimePoint::max();
   static constexpr TimePoint kLatest = kFree - Duration(1);
 
-  FixedArray<TimePoint> began_;
+  std::size_t most_;
+  FixedArray<TimePoint> began_;  // At least so many.
   std::uint32_t in_flight_ = 0;
 };
 
