@@ -21,12 +21,6 @@ constexpr std::int64_t kMin64 = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t kMax64 = std::numeric_limits<std::int64_t>::max();
 constexpr Duration kDay = 24h;
 
-static_assert(internal::RateInTicks(1000, 1s).ticks_per_ns == 1);
-static_assert(internal::RateInTicks(1000, 1s).ticks_per_unit == 1'000'000);
-static_assert(internal::RateInTicks(1'999'999'993, 1s).ticks_per_ns == 1'999'999'993);
-static_assert(internal::RateInTicks(1'999'999'993, 1s).ticks_per_unit == 1'000'000'000);
-static_assert(internal::RateInTicks(10, 13s).ticks_per_unit == 1'300'000'000);
-
 static_assert(RateLimiterOptions{}.Problem().empty());
 static_assert(!RateLimiterOptions{.rate = 0}.Problem().empty());
 

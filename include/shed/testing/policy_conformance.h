@@ -24,26 +24,19 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "shed/clock.h"
 #include "shed/internal/check_policy.h"
-#include "shed/internal/random.h"
 #include "shed/limiter.h"
 #include "shed/status.h"
 #include "shed/sync.h"
 #include "shed/testing/conformance_gate.h"
+#include "shed/testing/conformance_threads.h"
 #include "shed/testing/policy_subject.h"
 
 namespace shed {
-
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-inline constexpr int kConformanceRounds = 1'000;
-#else
-inline constexpr int kConformanceRounds = 10'000;
-#endif
 
 template <class Traits>
 class PolicyConformance : public ::testing::Test {
@@ -336,35 +329,8 @@ TYPED_TEST_P(PolicyConformance, AbsurdRequests) {
   EXPECT_TRUE(subject.Recovers());
 }
 
-// Four threads whose clock moves, with every way to end a call. Afterwards nothing is in flight.
-TYPED_TEST_P(PolicyConformance, Threads) {
-  using Fixture = PolicyConformance<TypeParam>;
-  typename Fixture::Subject subject(TypeParam::Free());
-  ManualClock clock(subject.now);
-  const auto work = [&](std::uint64_t thread) {
-    std::vector<typename Fixture::Held> held;
-    for (int i = 0; i < kConformanceRounds; ++i) {
-      const std::uint64_t draw = internal::Mix(thread * 1'000'003 + static_cast<std::uint64_t>(i));
-      clock.Advance(Duration(draw % 50'000));
-      const TimePoint now = After(clock.Now(), -Duration(draw / 64 % 1000));
-      Request request{.caller = subject.Caller(draw % 5), .cost = draw / 7 % 3};
-      request.criticality = static_cast<Criticality>(draw / 11 % kCriticalityCount);
-      held.push_back(subject.AdmitAt(now, request));
-      if (held.size() > 4) {
-        subject.EndAt(clock.Now(), held.front(), draw >> 32);
-        held.erase(held.begin());
-      }
-      if (i % 256 == 0) subject.Touch();
-    }
-    for (auto& call : held) subject.EndAt(clock.Now(), call, 0);
-  };
-  std::vector<std::thread> threads;
-  for (std::uint64_t t = 0; t < 4; ++t) threads.emplace_back(work, t);
-  for (std::thread& thread : threads) thread.join();
-  subject.now = clock.Now();
-  EXPECT_EQ(subject.InFlight(), 0u);
-  EXPECT_TRUE(subject.Recovers());
-}
+// Eight threads call, and one changes the options. Afterwards nothing is in flight.
+TYPED_TEST_P(PolicyConformance, Threads) { ExpectSoundUnderThreads<TypeParam>(); }
 
 // In a limiter, before and behind a policy that refuses: what was admitted here is cancelled there,
 // and what was refused there was never asked here.
