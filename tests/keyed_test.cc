@@ -207,6 +207,53 @@ TEST(Keyed, HasThePolicysMembers) {
   EXPECT_EQ(limiter.Get<0>().ReadKey("ada", limiter.Now())->available, 3);
 }
 
+// New options reach each key when it next asks, and what it used stays used.
+TEST(Keyed, ConfigureReachesEachKeyWhenItNextAsks) {
+  PerCaller keyed({.policy = kTenPerSecond, .max_keys = 3});
+  ASSERT_TRUE(Ask(keyed, "ada", 0s, 10).admitted());
+  ASSERT_TRUE(Ask(keyed, "bob", 0s, 4).admitted());
+  ASSERT_TRUE(Ask(keyed, "eve", 0s, 1).admitted());
+  ASSERT_TRUE(Ask(keyed, "overflow", 0s, 1).admitted());
+  EXPECT_EQ(keyed.Configure({.policy = {.rate = 100, .burst = 20}, .max_keys = 4}, At(0s)), "");
+  EXPECT_EQ(keyed.ReadKey("ada", At(0s))->burst, 10);
+  EXPECT_EQ(Ask(keyed, "ada", 0s), Verdict::Refuse(Reason::kRate, 10ms, Scope::kCaller));
+  EXPECT_EQ(keyed.ReadKey("ada", At(0s))->burst, 20);
+  EXPECT_EQ(keyed.Read(At(0s)).overflow.burst, 20);
+  EXPECT_EQ(keyed.Read(At(0s)).overflow.available, 9);
+  EXPECT_TRUE(Ask(keyed, "new", 0s, 20).admitted());
+  EXPECT_EQ(keyed.ReadKey("new", At(0s))->burst, 20);
+  // Fewer keys: nobody is forgotten before its time.
+  EXPECT_EQ(keyed.Configure({.policy = {.rate = 100, .burst = 20}, .max_keys = 1}, At(0s)), "");
+  EXPECT_FALSE(Ask(keyed, "ada", 0s).admitted());
+  EXPECT_EQ(keyed.Read(At(0s)).keys, 4u);
+  for (int i = 0; i < 4; ++i) Ask(keyed, "ada", 10s);
+  EXPECT_EQ(keyed.Read(At(10s)).keys, 1u);
+  EXPECT_EQ(keyed.Configure({.policy = {.rate = 0}}, At(10s)), "rate: want 1 to 2000000000 units");
+  EXPECT_EQ(keyed.Configure({.policy = {}, .max_keys = 0}, At(10s)), "max_keys: want 1 to 1000000");
+  EXPECT_EQ(keyed.ReadKey("ada", At(10s))->burst, 20);
+}
+
+// Who pays more goes on to get more; what the selector makes of it is held to its range.
+TEST(Keyed, ConfigureAsksTheSelectorAgain) {
+  struct ByPlanAndLuck : ByCaller {
+    RateLimiterOptions OptionsFor(std::string_view caller, const RateLimiterOptions& usual) const {
+      RateLimiterOptions options = usual;
+      if (caller == "gold") options.burst *= 10;
+      if (caller == "broken") options.burst -= 10;
+      return options;
+    }
+  };
+  Keyed<RateLimiter, ByPlanAndLuck> keyed({.policy = {.rate = 10, .burst = 20}});
+  ASSERT_TRUE(Ask(keyed, "gold", 0s).admitted());
+  ASSERT_TRUE(Ask(keyed, "broken", 0s).admitted());
+  EXPECT_EQ(keyed.Configure({.policy = {.rate = 10, .burst = 10}}, At(0s)), "");
+  ASSERT_TRUE(Ask(keyed, "gold", 0s).admitted());
+  EXPECT_EQ(keyed.ReadKey("gold", At(0s))->burst, 100);
+  EXPECT_EQ(Ask(keyed, "broken", 0s), Verdict::Refuse(Reason::kDenied));
+  EXPECT_EQ(keyed.Read(At(0s)).denied, 1u);
+  EXPECT_EQ(keyed.ReadKey("broken", At(0s))->burst, 10);
+}
+
 TEST(Keyed, BadOptionsAreRefusedByName) {
   for (const std::int64_t bad : {std::int64_t{0}, std::int64_t{-1}, std::int64_t{1'000'001}}) {
     EXPECT_EQ((KeyedOptions<RateLimiter>{.max_keys = bad}.Problem()),

@@ -667,5 +667,24 @@ TEST(Limiter, LosesNothingBetweenThreads) {
             60'000 - snapshot.TotalAdmitted());
 }
 
+TEST(Limiter, ConfigureReachesAPolicyWhileCallsAreInFlight) {
+  ManualClock clock;
+  BasicLimiter<ManualClock, StdSync, Named<"plan", RateLimiter>, ConcurrencyLimiter> limiter(
+      clock, {.rate = 10, .burst = 10}, {.limit = 2});
+  auto one = limiter.TryAdmit();
+  auto two = limiter.TryAdmit();
+  ASSERT_TRUE(one && two);
+  EXPECT_EQ(limiter.Configure<ConcurrencyLimiter>({.limit = 1}), "");
+  one.Complete(Outcome::kSuccess);
+  EXPECT_FALSE(limiter.TryAdmit());
+  two.Complete(Outcome::kSuccess);
+  EXPECT_TRUE(limiter.TryAdmit());
+  EXPECT_EQ(limiter.Configure<"plan">(RateLimiterOptions{.rate = 10, .burst = 1}), "");
+  EXPECT_EQ(limiter.Get<"plan">().Read(clock.Now()).burst, 1);
+  EXPECT_EQ(limiter.Configure<ConcurrencyLimiter>({.limit = 0}),
+            "limit: want 1 to 1000000000 units");
+  EXPECT_EQ(limiter.Get<ConcurrencyLimiter>().Read(clock.Now()).limit, 1u);
+}
+
 }  // namespace
 }  // namespace shed

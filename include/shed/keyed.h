@@ -14,12 +14,9 @@
 // bucket or launders a penalty, and a flood of new keys pays with its own calls. A P without AsNew
 // is never forgotten: give it no more keys than fit, routes rather than callers.
 //
-// A selector is a class with `operator()(const Request&) const` that returns a std::string_view or
-// a whole number, and, where it has them,
-//   Options OptionsFor(key, const Options& usual) const    of this key: who pays more gets more
-//   static constexpr Scope kScope                          of refusals; kService by default
-// A key is kept as a seeded 128-bit fingerprint, never as text. If a selector throws, or gives
-// options with a Problem, the call is refused with kDenied, and counted.
+// Selectors, and what one owes: selectors.h. A key is kept as a seeded 128-bit fingerprint, never
+// as text. If a selector throws, or gives options with a Problem, the call is refused with kDenied,
+// and counted.
 //
 // State: a hash table of fingerprints, and a list of keys by their latest call.
 //
@@ -45,25 +42,10 @@
 #include "shed/internal/validate.h"
 #include "shed/limiter_snapshot.h"
 #include "shed/policy.h"
+#include "shed/selectors.h"
 #include "shed/sync.h"
 
 namespace shed {
-
-// Selectors.
-struct ByCaller {
-  static constexpr Scope kScope = Scope::kCaller;
-  constexpr std::string_view operator()(const Request& request) const noexcept {
-    return request.caller;
-  }
-};
-struct ByRoute {
-  constexpr std::string_view operator()(const Request& request) const noexcept {
-    return request.route;
-  }
-};
-struct ByTag {
-  constexpr std::uint64_t operator()(const Request& request) const noexcept { return request.tag; }
-};
 
 template <class P>
 struct KeyedOptions {
@@ -92,7 +74,8 @@ concept CanBeAsNew = requires(const P& p, TimePoint now) {
 };
 
 namespace internal {
-// `Charge`, where P has it: a constrained member would still be found by its name.
+// `Charge` and `Configure`, where P has them: a constrained member would still be found by its
+// name.
 template <class Self, class P>
 struct KeyedCharge {};
 template <class Self, CanCharge P>
@@ -104,12 +87,27 @@ struct KeyedCharge<Self, P> {
     }
   }
 };
+template <class Self, class P>
+struct KeyedConfigure {};
+template <class Self, CanConfigure P>
+struct KeyedConfigure<Self, P> {
+  // Puts `options` in force, the seed apart: for each key when it next asks, as only then its name
+  // is known, and before that call is decided. With fewer max_keys nothing is forgotten before its
+  // time. Returns "" or, changing nothing, options.Problem(). May allocate.
+  std::string_view Configure(const KeyedOptions<P>& options, TimePoint now) {
+    const std::string_view problem = options.Problem();
+    if (problem.empty()) static_cast<Self*>(this)->PutInForce(options, now);
+    return problem;
+  }
+};
 }  // namespace internal
 
 // Thread-safe: any member, any thread, as far as P and the selector are. Named after P.
 template <HasOptions P, class Selector, class Sync = StdSync>
-class Keyed : public internal::KeyedCharge<Keyed<P, Selector, Sync>, P> {
+class Keyed : public internal::KeyedCharge<Keyed<P, Selector, Sync>, P>,
+              public internal::KeyedConfigure<Keyed<P, Selector, Sync>, P> {
   friend internal::KeyedCharge<Keyed, P>;
+  friend internal::KeyedConfigure<Keyed, P>;
   struct Entry;
 
  public:
@@ -133,9 +131,9 @@ class Keyed : public internal::KeyedCharge<Keyed<P, Selector, Sync>, P> {
   // Throws std::invalid_argument with options.Problem() unless that is "".
   explicit Keyed(const Options& options) : Keyed(options, Selector{}) {}
   Keyed(const Options& options, Selector selector)
-      : options_(internal::Checked(options)),
-        key_(internal::FingerprintKey(options.seed)),
+      : key_(internal::FingerprintKey(internal::Checked(options).seed)),
         selector_(std::move(selector)),
+        options_(options),
         overflow_(options.policy, {}) {
     MutexLock lock(mutex_);
     index_.reserve(static_cast<std::size_t>(options.max_keys));
@@ -221,6 +219,7 @@ class Keyed : public internal::KeyedCharge<Keyed<P, Selector, Sync>, P> {
     const internal::Fingerprint id;
     Entry* prev = this;  // In the list of keys by their latest call, under the mutex.
     Entry* next = this;
+    std::uint64_t version = 0;  // Of the options that its P has, under the mutex.
     // Calls that are in flight or being decided. Taken under the mutex, so that none comes while a
     // key is being forgotten; given back without it.
     typename Sync::template Atomic<std::uint32_t> calls{0};
@@ -247,7 +246,7 @@ class Keyed : public internal::KeyedCharge<Keyed<P, Selector, Sync>, P> {
   Entry* Find(const Request& request, TimePoint now) noexcept {
 #if defined(__cpp_exceptions)
     try {
-      return FindOrMake(selector_(request), now);
+      if (Entry* const entry = FindOrMake(selector_(request), now)) return entry;
     } catch (...) {
       // The selector's, or no memory for a new P.
     }
@@ -268,6 +267,7 @@ class Keyed : public internal::KeyedCharge<Keyed<P, Selector, Sync>, P> {
       entry = found->second.get();
       MoveToBack(*entry);
       Tidy(now, 2, entry);
+      if (entry->version != version_ && !Reconfigure(*entry, OptionsOf(key), now)) return nullptr;
     } else {
       const auto max = static_cast<std::size_t>(options_.max_keys);
       Tidy(now, index_.size() < max ? 2 : 8, nullptr);
@@ -282,8 +282,26 @@ class Keyed : public internal::KeyedCharge<Keyed<P, Selector, Sync>, P> {
     return entry;
   }
 
+  void PutInForce(const Options& options, TimePoint now) {
+    MutexLock lock(mutex_);
+    index_.reserve(static_cast<std::size_t>(options.max_keys));  // May throw, and so comes first.
+    overflow_.holder.policy.Configure(options.policy, now);
+    options_ = options;
+    ++version_;
+  }
+  // Returns false, and leaves the entry as it is, if the options are bad.
+  bool Reconfigure([[maybe_unused]] Entry& entry,
+                   [[maybe_unused]] const typename P::Options& options,
+                   [[maybe_unused]] TimePoint now) SHED_REQUIRES(mutex_) {
+    if constexpr (CanConfigure<P>) {
+      if (!entry.holder.policy.Configure(options, now).empty()) return false;
+      entry.version = version_;
+    }
+    return true;
+  }
+
   template <class Key>
-  typename P::Options OptionsOf(const Key& key) const {
+  typename P::Options OptionsOf(const Key& key) const SHED_REQUIRES(mutex_) {
     if constexpr (requires { selector_.OptionsFor(key, options_.policy); }) {
       return selector_.OptionsFor(key, options_.policy);
     } else {
@@ -296,6 +314,7 @@ class Keyed : public internal::KeyedCharge<Keyed<P, Selector, Sync>, P> {
       SHED_REQUIRES(mutex_) {
     auto made = std::make_unique<Entry>(options, id);
     Entry* const entry = made.get();
+    entry->version = version_;
     index_.emplace(id, std::move(made));
     Insert(*entry);
     ++made_;
@@ -362,10 +381,11 @@ class Keyed : public internal::KeyedCharge<Keyed<P, Selector, Sync>, P> {
     Leave(*entry);
   }
 
-  const Options options_;
   const internal::Fingerprint key_;
   const Selector selector_;
   mutable typename Sync::Mutex mutex_;
+  Options options_ SHED_GUARDED_BY(mutex_);
+  std::uint64_t version_ SHED_GUARDED_BY(mutex_) = 0;  // Counts calls of Configure.
   absl::flat_hash_map<internal::Fingerprint, std::unique_ptr<Entry>, Hash> index_
       SHED_GUARDED_BY(mutex_);
   Entry* oldest_ SHED_GUARDED_BY(mutex_) = nullptr;

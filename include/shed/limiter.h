@@ -126,6 +126,17 @@ class BasicLimiter {
     return policies_.template Get<IndexOfName(kText.view())>();
   }
 
+  // New options for the policy of type P, or of that name, while calls are in flight. Returns ""
+  // or, changing nothing, the sentence that names the field and the range. What stays is with P.
+  template <class P>
+  std::string_view Configure(const typename P::Options& options) {
+    return Get<P>().Configure(options, Now());
+  }
+  template <FixedString kText>
+  std::string_view Configure(const auto& options) {
+    return Get<kText>().Configure(options, Now());
+  }
+
   // Calls `change(policy, now, events)` for the policy of type P, and tells the observer what it
   // changed: `limiter.Apply<CircuitBreaker>([](auto& breaker, TimePoint now, Events& events) {
   // breaker.ForceOpen(now, events); })`. Returns what `change` returns.

@@ -31,6 +31,7 @@
 #include "shed/request.h"               // IWYU pragma: export
 #include "shed/retry_budget.h"          // IWYU pragma: export
 #include "shed/retry_throttle.h"        // IWYU pragma: export
+#include "shed/selectors.h"             // IWYU pragma: export
 #include "shed/shadow.h"                // IWYU pragma: export
 #include "shed/solo.h"                  // IWYU pragma: export
 #include "shed/status.h"                // IWYU pragma: export

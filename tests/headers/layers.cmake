@@ -2,7 +2,7 @@
 # Every rule that a file breaks is named.
 cmake_minimum_required(VERSION 3.25)
 
-set(words time.h clock.h request.h outcome.h verdict.h events.h event_text.h sync.h tsc_clock.h version.h)
+set(words time.h clock.h request.h outcome.h verdict.h selectors.h events.h event_text.h sync.h tsc_clock.h version.h)
 set(facade admission_queue.h admission_wait.h any_guard.h guard.h limiter.h queue_guard.h status.h shed.h)
 # Algorithms and enforcement that policies are made of, and policies made of policies.
 set(parts adaptive_limiter.h limit_algorithm.h admission_queue_options.h admission_queue_snapshot.h circuit_breaker_options.h
