@@ -219,8 +219,9 @@ TEST(Wait, ThreadsThatGiveUpLoseNoPermit) {
   for (unsigned i = 0; i < kThreads; ++i) {
     threads.emplace_back([&, i] {
       for (int call = 0; call < kCalls; ++call) {
-        auto guard = Wait(queue, {.criticality = static_cast<Criticality>(i % 4),
-                                  .time_left = Duration(1us) * (1 + (call + 7 * i) % 50)});
+        auto guard =
+            Wait(queue, {.criticality = static_cast<Criticality>(i % 4),
+                         .time_left = Duration(1us) * (1 + (call + 7 * static_cast<int>(i)) % 50)});
         if (guard) {
           ++ran;
           if (call % 4 == 0) std::this_thread::yield();
