@@ -215,13 +215,21 @@ TEST(AdmissionQueue, TheNewestGoesFirstOnceTheQueueHasStoodForAnInterval) {
   line.End("d");
   line.End("c");
   EXPECT_THAT(line.log, ElementsAre("a", "e", "d", "c", "b"));
-  // The queue was empty for a moment: calm again.
+  // An overload leaves a moment without anybody, too.
   line.Enter("f");
   line.Enter("g");
+  EXPECT_TRUE(line.queue.Read().pressure);
+  line.End("b");
+  line.End("g");
+  EXPECT_THAT(line.log, ElementsAre("a", "e", "d", "c", "b", "g", "f"));
+  // Nobody for an interval: calm again.
+  line.Advance(100ms);
+  line.Enter("h");
+  line.Enter("i");
   line.Advance(99ms);
   EXPECT_FALSE(line.queue.Read().pressure);
-  line.End("b");
-  EXPECT_EQ(line.log.back(), "f");
+  line.End("f");
+  EXPECT_EQ(line.log.back(), "h");
 }
 
 // Criticality stands above the order.

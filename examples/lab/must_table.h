@@ -155,6 +155,21 @@ inline constexpr MustRow kMustTable[] = {
     {"fleet", "gradient-in-step", "most_measuring", Is::kAtLeast, 9},
     {"fleet", "gradient-in-step", "fleet_goodput_min_of_mean", Is::kAtMost, 0.97},
 
+    // A burst that burns down is absorbed by a waiting room; a queue that stands is not let grow: it
+    // would make everybody wait for as long as it may.
+    {"queue", "concurrency", "refused_share", Is::kAtLeast, 0.04},
+    {"queue", "queue", "refused_share", Is::kAtMost, 0},
+    {"queue", "queue", "timeouts_per_s", Is::kAtMost, 0},
+    {"queue", "queue", "p99_ms", Is::kAtMost, 40},
+    {"queue", "queue-knee", "refused_share", Is::kAtMost, 0},
+    {"spike", "queue", "goodput_per_s", Is::kAtLeast, 2640},
+    {"spike", "queue", "p99_ms", Is::kAtMost, 20},
+    {"spike", "queue-fifo", "p99_ms", Is::kAtLeast, 100},
+    {"spike", "queue-knee", "goodput_per_s", Is::kAtLeast, 2640},
+    {"spike", "queue-knee", "p99_ms", Is::kAtMost, 20},
+    {"degrade", "queue", "goodput_per_s", Is::kAtLeast, 780},
+    {"degrade", "queue", "p99_ms", Is::kAtMost, 30},
+
     {"fast", "gradient", "goodput_of_capacity", Is::kAtLeast, 0.95},
     {"fast", "knee", "goodput_of_capacity", Is::kAtLeast, 0.95},
 };

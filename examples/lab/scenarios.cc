@@ -238,6 +238,20 @@ Scenario Fleet() {
   return s;
 }
 
+Scenario Queue() {
+  Scenario s = Sized(kUsual, "queue",
+                     "80 calls at once in each second from 20 to 40 s, beside 1500/s: enough for "
+                     "70 ms of work");
+  s.sources = From({{0s, 1500}});
+  for (Duration at = 20s; at < 40s; at += 1s) {
+    s.sources.front().bursts.push_back({at, 80});
+  }
+  s.phases = {{0s, Takes(3ms)}};
+  s.event = {20s, 40s};
+  s.settle = 0s;  // It is the same from the first second on.
+  return s;
+}
+
 std::vector<Scenario> MakeAll() {
   return {Spike(kUsual),
           Degrade(kUsual),
@@ -262,7 +276,8 @@ std::vector<Scenario> MakeAll() {
           Bulkhead(),
           PerRoute(),
           ShadowedLimit(),
-          Fleet()};
+          Fleet(),
+          Queue()};
 }
 
 }  // namespace

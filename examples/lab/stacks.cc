@@ -21,6 +21,7 @@
 #include "shed/retry_budget.h"
 #include "shed/retry_throttle.h"
 #include "shed/shadow.h"
+#include "shed/sim/queue_gate.h"
 #include "shed/sim/sync.h"
 #include "shed/vegas.h"
 
@@ -124,6 +125,24 @@ GateFactory KneeStack(const Scenario&, std::uint64_t seed) {
   return [seed](const ManualClock& clock, std::uint32_t caller) {
     return MakeGate<SimLimiter<Knee>>(LimitOf<Knee>{}, clock,
                                       shed::KneeLimiterOptions{.seed = seed + caller});
+  };
+}
+
+// A waiting room in front of the same 16; or of a KneeLimiter.
+GateFactory QueueOf(shed::AdmissionQueueOptions options) {
+  return [options](const ManualClock& clock, std::uint32_t) {
+    return std::make_unique<shed::sim::QueueGate<SimLimiter<Concurrency>, LimitOf<Concurrency>>>(
+        options, LimitOf<Concurrency>{}, clock, shed::ConcurrencyLimiterOptions{.limit = 16});
+  };
+}
+GateFactory QueueStack(const Scenario&, std::uint64_t) { return QueueOf({}); }
+// Never under pressure: the oldest first, whatever happens.
+GateFactory QueueFifo(const Scenario&, std::uint64_t) { return QueueOf({.interval = 24h}); }
+GateFactory QueueKnee(const Scenario&, std::uint64_t seed) {
+  return [seed](const ManualClock& clock, std::uint32_t caller) {
+    return std::make_unique<shed::sim::QueueGate<SimLimiter<Knee>, LimitOf<Knee>>>(
+        shed::AdmissionQueueOptions{}, LimitOf<Knee>{}, clock,
+        shed::KneeLimiterOptions{.seed = seed + caller});
   };
 }
 
@@ -251,6 +270,9 @@ std::vector<Stack> MakeAll() {
       {"concurrency-bad", "ConcurrencyLimiter, 500: badly set", ConcurrencyBad},
       {"concurrency-classes", "ConcurrencyLimiter, 16, of which optional work may use half",
        ConcurrencyClasses},
+      {"queue", "AdmissionQueue, all defaults, in front of ConcurrencyLimiter, 16", QueueStack},
+      {"queue-fifo", "the same without pressure: first in, first out", QueueFifo},
+      {"queue-knee", "AdmissionQueue, all defaults, in front of KneeLimiter", QueueKnee},
       {"knee", "KneeLimiter, all defaults", KneeStack},
       {"knee-classes", "KneeLimiter, shares of the limit by criticality: 0.5, 0.7, 0.9, 1",
        KneeClasses},

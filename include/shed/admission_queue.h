@@ -22,10 +22,10 @@
 //   in calm         the oldest: fair, and the burst is worked off in order;
 //   under pressure  the newest, and who comes then waits for `target` at most, not `max_wait`.
 //   There
-//                   is pressure once somebody has been waiting at every moment of an `interval`:
-//                   the queue stands, and if the oldest went first, all would wait for the longest
-//                   time there is, and be answered when nobody waits for it any more. With the
-//                   newest first most are answered as if there were no queue.
+//                   is pressure once somebody has been waiting at every moment of an `interval`,
+//                   and until nobody has for as long: the queue stands, and if the oldest went
+//                   first, all would wait for the longest time there is. With the newest first,
+//                   most are answered as if there were no queue.
 // Where there is no room, a newcomer takes the place of the last in line if it stands before that
 // one: in calm if it is more critical, under pressure if it is as critical too. A call whose
 // deadline (`time_left` less `min_service`) or longest wait is over is refused as soon as anybody
@@ -135,7 +135,7 @@ class AdmissionQueue {
     {
       const MutexLock lock(mutex_);
       if (!room_.IsWaiting(ticket)) return false;
-      callback = TakeOut(ticket.place);
+      callback = TakeOut(ticket.place, limiter_.Now());
       ++room_.counts.left;
     }
     // It may have been the first, who needed more than the next one does.
@@ -358,7 +358,7 @@ class AdmissionQueue {
       ++room_.counts.refused;
     }
     answer.guard.emplace(std::move(guard));
-    answer.callback = TakeOut(place);
+    answer.callback = TakeOut(place, now);
     return true;
   }
 
@@ -372,12 +372,12 @@ class AdmissionQueue {
   void SendAway(std::uint32_t place, Reason reason, TimePoint now, Answer& answer) noexcept
       SHED_REQUIRES(mutex_) {
     answer.guard.emplace(Refusal(reason, Elapsed(room_[place].entered, now)));
-    answer.callback = TakeOut(place);
+    answer.callback = TakeOut(place, now);
   }
-  Callback TakeOut(std::uint32_t place) noexcept SHED_REQUIRES(mutex_) {
+  Callback TakeOut(std::uint32_t place, TimePoint now) noexcept SHED_REQUIRES(mutex_) {
     // Relaxed: there is nothing to see for who finds nobody waiting.
     word_.fetch_sub(1, std::memory_order_relaxed);
-    return room_.Remove(place);
+    return room_.Remove(place, now);
   }
   bool SendAwayAny(Answer& answer) noexcept {
     const MutexLock lock(mutex_);

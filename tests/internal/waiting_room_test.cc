@@ -71,20 +71,37 @@ TEST(WaitingRoom, PatienceIsTheLeastOfThree) {
   EXPECT_LT(until({.time_left = Duration::min()}), kNow - 24h);
 }
 
-TEST(WaitingRoom, StandsFromTheFirstOnUntilItIsEmpty) {
+TEST(WaitingRoom, StandsFromTheFirstOnWhoeverWaits) {
   Room room(kOptions);
   EXPECT_FALSE(room.Pressure(kNow + 1h));
   const Patience patience{.until = kNow + 1h};
   const auto first = room.Add({}, 1, patience, TimePoint::min(), kNow);
   room.Add({}, 2, patience, TimePoint::min(), kNow + 40ms);
-  EXPECT_EQ(room.Remove(first.place), 1);  // Another is there all the time.
+  EXPECT_EQ(room.Remove(first.place, kNow + 40ms), 1);  // Another is there all the time.
   EXPECT_FALSE(room.Pressure(kNow + 50ms - 1ns));
   EXPECT_TRUE(room.Pressure(kNow + 50ms));
   EXPECT_EQ(room.PatienceOf({}, kNow + 50ms).until, kNow + 55ms);
-  room.Remove(room.First(kNow + 60ms));
+  room.Remove(room.First(kNow + 60ms), kNow + 60ms);
   EXPECT_FALSE(room.Pressure(kNow + 60ms));
-  room.Add({}, 3, patience, TimePoint::min(), kNow + 60ms);
-  EXPECT_FALSE(room.Pressure(kNow + 109ms));
+}
+TEST(WaitingRoom, IsCalmAgainAfterAMomentWithoutAnybodyInCalm) {
+  Room room(kOptions);
+  const auto a = room.Add({}, 1, {.until = kLater}, TimePoint::min(), kNow);
+  room.Remove(a.place, kNow + 49ms);
+  room.Add({}, 2, {.until = kLater}, TimePoint::min(), kNow + 49ms);
+  EXPECT_FALSE(room.Pressure(kNow + 98ms));
+  EXPECT_TRUE(room.Pressure(kNow + 99ms));
+}
+TEST(WaitingRoom, IsCalmAgainAfterAnIntervalWithoutAnybodyUnderPressure) {
+  for (const bool long_enough : {false, true}) {
+    Room room(kOptions);
+    const auto a = room.Add({}, 1, {.until = kLater}, TimePoint::min(), kNow);
+    room.Remove(a.place, kNow + 50ms);
+    const TimePoint back = kNow + 100ms - (long_enough ? 0ns : 1ns);
+    EXPECT_FALSE(room.Pressure(back));
+    room.Add({}, 2, {.until = kLater}, TimePoint::min(), back);
+    EXPECT_EQ(room.Pressure(back), !long_enough);
+  }
 }
 
 TEST(WaitingRoom, ATicketIsThatOfOneWaiterAlone) {
@@ -99,7 +116,7 @@ TEST(WaitingRoom, ATicketIsThatOfOneWaiterAlone) {
     EXPECT_TRUE(room.IsWaiting(ticket));
     EXPECT_FALSE(room.IsWaiting({.place = ticket.place, .number = ticket.number + 1}));
     number = ticket.number;
-    room.Remove(ticket.place);
+    room.Remove(ticket.place, kNow);
     EXPECT_FALSE(room.IsWaiting(ticket));
   }
   EXPECT_EQ(number, 1u);
@@ -114,7 +131,7 @@ TEST(WaitingRoom, TheNextEventIsAnEndOrAnotherTry) {
   EXPECT_EQ(room.NextEvent(), kNow + 9ms);
   room.set_next_try(kNow + 20ms);
   EXPECT_EQ(room.NextEvent(), kNow + 9ms);
-  room.Remove(a.place);
+  room.Remove(a.place, kNow);
   EXPECT_EQ(room.NextEvent(), TimePoint::max());
   // What was known is forgotten with the last who waited.
   room.Add({}, 1, {.until = kNow + 30ms}, TimePoint::min(), kNow);

@@ -58,13 +58,15 @@ class Plain {
     } else if (line_.size() >= options_.max_waiting && Place(waiter, pressure) == line_.size()) {
       said.push_back({id, Reason::kQueueFull});
     } else {
-      if (line_.empty()) stands_since_ = now;
+      if (line_.empty() && !(pressed_ && now - *pressed_ < options_.interval)) {
+        stands_since_ = now;
+      }
       std::optional<int> evicted;
       if (line_.size() >= options_.max_waiting) evicted = Sorted(pressure).back().id;
       line_.push_back(waiter);
       if (evicted) {
         said.push_back({*evicted, Reason::kQueueFull});
-        Remove(*evicted);
+        Remove(*evicted, now);
       }
     }
     if (expired) Ask(now);
@@ -75,7 +77,7 @@ class Plain {
     Poll(now);
   }
   bool Leave(int id, TimePoint now) {
-    const bool was = Remove(id);
+    const bool was = Remove(id, now);
     if (was) Poll(now);
     return was;
   }
@@ -126,7 +128,8 @@ class Plain {
     while (line[place].id != newcomer.id) ++place;
     return place;
   }
-  bool Remove(int id) {
+  bool Remove(int id, TimePoint now) {
+    if (Pressure(now)) pressed_ = now;
     return std::erase_if(line_, [id](const Waiter& w) { return w.id == id; }) != 0;
   }
   bool Expire(TimePoint now) {
@@ -134,7 +137,7 @@ class Plain {
     for (const Waiter& w : std::vector<Waiter>(line_)) {
       if (w.until > now) continue;
       said.push_back({w.id, w.for_client ? Reason::kDeadline : Reason::kQueueDelay});
-      Remove(w.id);
+      Remove(w.id, now);
       any = true;
     }
     return any;
@@ -143,7 +146,7 @@ class Plain {
     while (!line_.empty()) {
       const Waiter first = Sorted(Pressure(now)).front();
       if (!Fits(first.request)) break;
-      Remove(first.id);
+      Remove(first.id, now);
       Admit(first);
     }
   }
@@ -154,6 +157,7 @@ class Plain {
   std::map<int, std::uint64_t> running_;
   std::vector<Waiter> line_;
   TimePoint stands_since_{};
+  std::optional<TimePoint> pressed_;
 };
 
 using L = BasicLimiter<ManualClock, StdSync, ConcurrencyLimiter>;

@@ -98,7 +98,8 @@ class WaitingRoom {
   bool empty() const noexcept { return line_.empty(); }
   Waiter& operator[](std::uint32_t place) const noexcept { return waiters_[place]; }
 
-  // Whether calls have been waiting at every moment of an interval.
+  // Whether calls have been waiting at every moment of an interval, but for gaps under pressure
+  // that are shorter.
   bool Pressure(TimePoint now) const noexcept {
     return !line_.empty() && Elapsed(stands_since_, now) >= options_.interval;
   }
@@ -127,7 +128,7 @@ class WaitingRoom {
   WaiterTicket Add(const Request& request, Callback&& callback, const Patience& patience,
                    TimePoint not_before, TimePoint now) noexcept {
     if (line_.empty()) {
-      stands_since_ = now;
+      if (Elapsed(pressed_, now) >= options_.interval) stands_since_ = now;
       next_try_ = TimePoint::max();
     }
     const std::uint32_t place = line_.Add(IndexOf(request.criticality), patience.until);
@@ -142,7 +143,8 @@ class WaitingRoom {
     return {place, waiter.number};
   }
   // Ends a wait. Requires that somebody waits at this place.
-  Callback Remove(std::uint32_t place) noexcept {
+  Callback Remove(std::uint32_t place, TimePoint now) noexcept {
+    if (Pressure(now)) pressed_ = now;
     Waiter& waiter = waiters_[place];
     waiter.waits = false;
     ++waiter.number;
@@ -190,6 +192,7 @@ class WaitingRoom {
   const FixedArray<Waiter> waiters_;
   TimePoint next_try_ = TimePoint::max();
   TimePoint stands_since_{};  // Somebody has been waiting all the time, if anybody waits.
+  TimePoint pressed_ = TimePoint::min();  // When last a wait ended under pressure.
 };
 
 }  // namespace shed::internal

@@ -22,6 +22,7 @@ struct Call {
   bool refused_by_server = false;
   bool given_up = false;  // Its client does not wait any more.
   bool working = false;
+  bool waits = false;  // For the limiter.
 };
 
 // The calls in flight, by slot, and the clients that wait for them. All clients have the same
@@ -46,7 +47,7 @@ class Clients {
     call.caller = caller;
     return slot;
   }
-  // The call was admitted: its client waits from now on.
+  // The call was admitted, or waits to be: its client waits, since it came.
   void Wait(std::uint32_t slot) {
     Call& call = calls_[slot];
     call.working = true;

@@ -12,8 +12,18 @@
 #include "shed/clock.h"
 #include "shed/outcome.h"
 #include "shed/request.h"
+#include "shed/time.h"
 
 namespace shed::sim {
+
+// What becomes of a call that asks.
+enum class Said : std::uint8_t { kRefused, kAdmitted, kWaits };
+
+// What became of a call that waited.
+struct Answer {
+  std::uint32_t slot = 0;
+  bool admitted = false;
+};
 
 // Admits calls and is told how they ended; keeps the guards, one per slot.
 class Gate {
@@ -21,6 +31,17 @@ class Gate {
   virtual ~Gate() = default;
   virtual bool TryAdmit(const Request& request, std::uint32_t slot) = 0;
   virtual void Complete(std::uint32_t slot, Outcome outcome) = 0;
+
+  // For a gate where calls may wait.
+  virtual Said Ask(const Request& request, std::uint32_t slot) {
+    return TryAdmit(request, slot) ? Said::kAdmitted : Said::kRefused;
+  }
+  // The answers since the last time, to be asked for after each call of Ask, Complete and Poll.
+  virtual std::vector<Answer> TakeAnswers() { return {}; }
+  // When to Poll(); TimePoint::max() if nobody waits.
+  virtual TimePoint next() const { return TimePoint::max(); }
+  virtual void Poll() {}
+
   // The concurrency limit in force; 0 where there is none.
   virtual double limit() const { return 0; }
   // Whether the limit is held down to measure something.

@@ -39,7 +39,7 @@ class Server {
   }
 
   // Works until `until`, what ends at that instant included, and calls `done(id, at)` for each call
-  // that is done. `done` must not call the server.
+  // that is done. `done` may submit others then.
   template <class Done>
   void RunUntil(TimePoint until, Done&& done) {
     while (boundary_ <= until && !jobs_.empty()) {

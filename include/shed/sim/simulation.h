@@ -52,12 +52,14 @@ class Simulation {
       const TimePoint timeout = clients_.next();
       const TimePoint retry = retries_.empty() ? TimePoint::max() : retries_.top().at;
       const TimePoint ready = waiting_.empty() ? TimePoint::max() : waiting_.top().at;
-      const TimePoint next = std::min({arrival, timeout, retry, ready});
+      const TimePoint next = std::min({arrival, timeout, retry, ready, NextPoll()});
       // Who is answered at the very end of his patience is answered.
       server_.RunUntil(std::min(next, end),
                        [this](std::uint32_t slot, TimePoint at) { OnDone(slot, at); });
       if (next >= end) break;
-      if (timeout == next) {
+      if (NextPoll() <= next) {
+        Poll(next);
+      } else if (timeout == next) {
         if (clients_.next() == timeout) OnTimeout(timeout);
       } else if (ready == next) {
         const Waiting call = waiting_.top();
@@ -142,21 +144,55 @@ class Simulation {
     recorder_.Add(Count::kOffered, now, caller);
     const std::uint32_t slot = clients_.Open(now, caller);
     const std::uint8_t kind = DrawKind(now, caller);
-    if (!GateOf(caller).TryAdmit({.caller = names_[caller],
-                                  .route = SourceOf(caller).route,
-                                  .criticality = SourceOf(caller).criticality,
-                                  .retry = tries_before > 0,
-                                  .time_left = scenario_.timeout},
-                                 slot)) {
-      recorder_.Add(Count::kRefused, now, caller);
-      clients_.Close(slot);
-      MayRetry(caller, tries_before, now);
-      return;
-    }
+    clients_[slot].kind = kind;
     clients_[slot].tries_before = tries_before;
-    clients_.Wait(slot);
-    recorder_.Add(Count::kReached, now, caller);
-    Submit(slot, kind, now);
+    Gate& gate = GateOf(caller);
+    const Said said = gate.Ask({.caller = names_[caller],
+                                .route = SourceOf(caller).route,
+                                .criticality = SourceOf(caller).criticality,
+                                .retry = tries_before > 0,
+                                .time_left = scenario_.timeout},
+                               slot);
+    if (said == Said::kRefused) {
+      OnRefused(slot, now);
+    } else {
+      clients_.Wait(slot);
+      clients_[slot].waits = said == Said::kWaits;
+      if (said == Said::kAdmitted) OnAdmitted(slot, now);
+    }
+    OnAnswers(gate, now);
+  }
+
+  void OnAdmitted(std::uint32_t slot, TimePoint now) {
+    recorder_.Add(Count::kReached, now, clients_[slot].caller);
+    Submit(slot, clients_[slot].kind, now);
+  }
+  void OnRefused(std::uint32_t slot, TimePoint now) {
+    const Call call = clients_[slot];
+    clients_.Close(slot);
+    if (call.given_up) return;  // It has been counted, and may have tried again.
+    recorder_.Add(Count::kRefused, now, call.caller);
+    MayRetry(call.caller, call.tries_before, now);
+  }
+  // Of calls that have waited.
+  void OnAnswers(Gate& gate, TimePoint now) {
+    for (const Answer& answer : gate.TakeAnswers()) {
+      clients_[answer.slot].waits = false;
+      answer.admitted ? OnAdmitted(answer.slot, now) : OnRefused(answer.slot, now);
+    }
+  }
+  TimePoint NextPoll() const {
+    TimePoint next = TimePoint::max();
+    for (const auto& gate : gates_) next = std::min(next, gate->next());
+    return next;
+  }
+  void Poll(TimePoint now) {
+    clock_.Set(now);
+    for (const auto& gate : gates_) {
+      if (gate->next() > now) continue;
+      gate->Poll();
+      OnAnswers(*gate, now);
+    }
   }
 
   void Submit(std::uint32_t slot, std::uint8_t kind, TimePoint now) {
@@ -194,6 +230,7 @@ class Simulation {
     if (!(call.given_up && scenario_.place == Place::kCaller)) {
       clock_.Set(now);
       GateOf(call.caller).Complete(slot, outcome);
+      OnAnswers(GateOf(call.caller), now);
     }
     if (!call.given_up && outcome != Outcome::kSuccess) {
       MayRetry(call.caller, call.tries_before, now);
@@ -206,9 +243,10 @@ class Simulation {
     const std::uint32_t caller = clients_[slot].caller;
     recorder_.Add(Count::kTimedOut, now, caller);
     MayRetry(caller, clients_[slot].tries_before, now);
-    if (scenario_.place == Place::kCaller) {
+    if (scenario_.place == Place::kCaller && !clients_[slot].waits) {
       clock_.Set(now);
       GateOf(caller).Complete(slot, Outcome::kOverload);
+      OnAnswers(GateOf(caller), now);
     }
   }
 
