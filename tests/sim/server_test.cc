@@ -36,6 +36,24 @@ class ServerTest : public ::testing::Test {
   }
 };
 
+// What takes the place of a call that is done begins in the same instant, though the server was
+// full, or would be idle.
+TEST_F(ServerTest, ACallThatIsDoneMayBeFollowedByAnotherAtOnce) {
+  for (const std::uint32_t workers : {1u, 2u, 3u}) {
+    Server server(workers, kSlice, Random(1));
+    for (std::uint32_t id = 0; id < workers; ++id) server.Submit(id, id + 1, At(0us));
+    std::vector<Done> done;
+    std::uint32_t next = workers;
+    server.RunUntil(At(10 * kSlice), [&](std::uint32_t id, TimePoint at) {
+      done.emplace_back(id, at.time_since_epoch());
+      if (next < 10 * workers) server.Submit(next++, 1, at);
+    });
+    // All workers are busy at every moment.
+    EXPECT_EQ(server.slices_worked(), 10 * workers);
+    EXPECT_GE(done.size(), 9 * workers - 3);
+  }
+}
+
 TEST_F(ServerTest, WorksOnEachCallAloneWhileThereAreWorkersForAll) {
   Server server(2, kSlice, Random(1));
   server.Submit(7, 30, At(0s));

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -37,6 +38,49 @@ class PlainLimit final : public Gate {
  private:
   std::uint32_t limit_;
   std::uint32_t in_flight_ = 0;
+};
+
+// As PlainLimit, but calls wait, first come, first served, for `patience` at most.
+class PlainQueue final : public Gate {
+ public:
+  PlainQueue(const ManualClock& clock, std::uint32_t limit, Duration patience)
+      : clock_(clock), limit_(limit), patience_(patience) {}
+  bool TryAdmit(const Request&, std::uint32_t) override { return false; }
+  Said Ask(const Request&, std::uint32_t slot) override {
+    if (in_flight_ < limit_) {
+      ++in_flight_;
+      return Said::kAdmitted;
+    }
+    line_.push_back({slot, clock_.Now() + patience_});
+    return Said::kWaits;
+  }
+  void Complete(std::uint32_t, Outcome) override {
+    --in_flight_;
+    if (line_.empty()) return;
+    ++in_flight_;
+    answers_.push_back({line_.front().slot, true});
+    line_.pop_front();
+  }
+  std::vector<Answer> TakeAnswers() override { return std::exchange(answers_, {}); }
+  TimePoint next() const override { return line_.empty() ? TimePoint::max() : line_.front().until; }
+  void Poll() override {
+    while (next() <= clock_.Now()) {
+      answers_.push_back({line_.front().slot, false});
+      line_.pop_front();
+    }
+  }
+
+ private:
+  struct Waiter {
+    std::uint32_t slot;
+    TimePoint until;
+  };
+  const ManualClock& clock_;
+  std::uint32_t limit_;
+  Duration patience_;
+  std::uint32_t in_flight_ = 0;
+  std::deque<Waiter> line_;
+  std::vector<Answer> answers_;
 };
 
 GateFactory Open() {
@@ -406,6 +450,53 @@ TEST(Retries, FirstTriesAreTheSameWithAndWithoutThem) {
   EXPECT_GT(with.Find("offered_per_s").value(), 1.3 * offered);
   s.backoff = 10min;  // None comes within the run.
   EXPECT_EQ(RunReport(s, Limited(16)).Find("offered_per_s").value(), offered);
+}
+
+// Calls that wait for the limiter: answered in order, without a worker that stands idle meanwhile;
+// one whose client gives up first counts once.
+TEST(Simulation, CallsMayWaitForTheLimiter) {
+  Scenario s;
+  s.name = "burst";
+  s.workers = 2;
+  s.length = 10s;
+  s.timeout = 105ms;
+  s.sources = {Source{.name = "client", .callers = 1, .stages = {}, .bursts = {{1s, 30}}}};
+  s.phases = {{0s, {{1, 10ms, false}}}};
+  s.event = {0s, 10s};
+  s.settle = 0s;
+  const auto sums = [&](Duration patience) {
+    Simulation simulation(
+        s,
+        [patience](const ManualClock& clock, std::uint32_t) {
+          return std::make_unique<PlainQueue>(clock, 2, patience);
+        },
+        1);
+    const Recorder& seen = simulation.Run();
+    std::map<Count, std::uint64_t> counts;
+    for (const Count count :
+         {Count::kOffered, Count::kRefused, Count::kReached, Count::kGood, Count::kTimedOut}) {
+      counts[count] = seen.Sum(count, 0, 10);
+    }
+    return counts;
+  };
+  // Two each 10 ms; the clients wait for 105 ms, and the ten calls behind are worked on in vain.
+  auto counts = sums(1s);
+  EXPECT_EQ(counts[Count::kOffered], 30u);
+  EXPECT_EQ(counts[Count::kGood], 20u);
+  EXPECT_EQ(counts[Count::kTimedOut], 10u);
+  EXPECT_EQ(counts[Count::kReached], 30u);
+  EXPECT_EQ(counts[Count::kRefused], 0u);
+  // Those that have waited for 45 ms are refused, and cost nothing.
+  counts = sums(45ms);
+  EXPECT_EQ(counts[Count::kGood], 10u);
+  EXPECT_EQ(counts[Count::kReached], 10u);
+  EXPECT_EQ(counts[Count::kRefused], 20u);
+  EXPECT_EQ(counts[Count::kTimedOut], 0u);
+  // Clients that have given up while they waited are not refused besides.
+  counts = sums(107ms);
+  EXPECT_EQ(counts[Count::kGood], 20u);
+  EXPECT_EQ(counts[Count::kTimedOut], 10u);
+  EXPECT_EQ(counts[Count::kRefused], 0u);
 }
 
 }  // namespace
