@@ -147,6 +147,72 @@ void AddFleet(const Cell& cell, const Recorder& first, Report& report) {
       {"fleet_goodput_min_of_mean", *std::min_element(begin, goodput.end()) / mean});
 }
 
+// What `fair-use` asks of the users: whether they notice the tool, against the same traffic without
+// it.
+void AddUsers(const Cell& cell, const Recorder& seen, Report& report) {
+  Scenario quiet = *cell.scenario;
+  quiet.sources.back().stages.clear();
+  Simulation simulation(quiet, cell.stack->make_factory(quiet, cell.seed), cell.seed);
+  const Recorder& without = simulation.Run();
+  const std::size_t from = Seconds(seen.measured().from);
+  const std::size_t to = Seconds(seen.measured().to);
+  double worst = 1;
+  double good = 0;
+  double good_without = 0;
+  for (std::uint32_t user = 0; user < kUsers; ++user) {
+    worst = std::min(worst, AnsweredShare(seen, user, from, to));
+    good += static_cast<double>(seen.Sum(Count::kGood, from, to, user));
+    good_without += static_cast<double>(without.Sum(Count::kGood, from, to, user));
+  }
+  const auto ratio = [&](double quantile) {
+    using shed::sim::internal::QuantileMs;  // Their calls are the first kind.
+    return QuantileMs(seen.latencies().front(), quantile) /
+           QuantileMs(without.latencies().front(), quantile);
+  };
+  const auto of_users = [](const Recorder::Delay& delay) { return delay.caller < kUsers; };
+  report.fields.push_back({"users_share_worst", worst});
+  report.fields.push_back({"users_goodput_of_quiet", good / good_without});
+  report.fields.push_back({"users_p50_of_quiet", ratio(0.5)});
+  report.fields.push_back({"users_p99_of_quiet", ratio(0.99)});
+  report.fields.push_back(
+      {"users_delays",
+       static_cast<double>(std::count_if(seen.delays().begin(), seen.delays().end(), of_users))});
+}
+
+// And of the tool: whether it is first slowed, more and more, and then blocked, and whether all is
+// well when it comes back.
+void AddTool(const Cell& cell, const Recorder& seen, Report& report) {
+  const Scenario& s = *cell.scenario;
+  const std::size_t from = Seconds(s.event.from);
+  const std::size_t to = Seconds(s.event.to);
+  std::size_t blocked = from;
+  while (blocked < to && seen.Sum(Count::kRefused, blocked, blocked + 1, kUsers) == 0) ++blocked;
+
+  std::vector<Recorder::Delay> slowed;  // Before it was first blocked.
+  double longer = 0;                    // Those that were no shorter than the one before.
+  double back = 0;                      // Delays when it has come back.
+  for (const Recorder::Delay& delay : seen.delays()) {
+    if (delay.caller != kUsers) continue;
+    if (delay.at >= s.event.to) ++back;
+    if (delay.at >= std::chrono::seconds(blocked)) continue;
+    if (!slowed.empty() && delay.wait >= slowed.back().wait) ++longer;
+    slowed.push_back(delay);
+  }
+  const auto seconds = [](Duration d) { return std::chrono::duration<double>(d).count(); };
+  const double slowed_at = slowed.empty() ? seconds(s.event.to) : seconds(slowed.front().at);
+  report.fields.push_back({"tool_slowed_after_s", slowed_at - seconds(s.event.from)});
+  report.fields.push_back({"tool_slowed_for_s", static_cast<double>(blocked) - slowed_at});
+  report.fields.push_back({"tool_first_wait_s", slowed.empty() ? 0 : seconds(slowed.front().wait)});
+  report.fields.push_back({"tool_last_wait_s", slowed.empty() ? 0 : seconds(slowed.back().wait)});
+  report.fields.push_back(
+      {"tool_waits_grew_share",
+       slowed.size() < 2 ? 0 : longer / static_cast<double>(slowed.size() - 1)});
+  report.fields.push_back({"tool_share_at_its_worst", AnsweredShare(seen, kUsers, 60, to)});
+  report.fields.push_back(
+      {"tool_back_share", AnsweredShare(seen, kUsers, Seconds(kToolIsBack), Seconds(s.length))});
+  report.fields.push_back({"tool_back_delays", back});
+}
+
 // About how long a cell takes, in any unit.
 double Effort(const Cell& cell) {
   const Scenario& s = *cell.scenario;
@@ -166,6 +232,10 @@ Report RunCell(const Cell& cell) {
   if (cell.scenario->name == "criticality") AddClasses(seen, report);
   if (cell.scenario->name == "bulkhead" || cell.scenario->name == "per-route") {
     AddSources(cell, seen, report);
+  }
+  if (cell.scenario->name == "fair-use") {
+    AddUsers(cell, seen, report);
+    AddTool(cell, seen, report);
   }
   if (cell.scenario->name == "shadow") AddShadow(cell, report);
   if (cell.scenario->name == "fleet") AddFleet(cell, seen, report);

@@ -145,6 +145,22 @@ inline constexpr MustRow kMustTable[] = {
     {"shadow", "shadow-knee", "limit_before_of_enforced", Is::kAtMost, 1.25},
     {"shadow", "shadow-knee", "limit_during_of_enforced", Is::kAtLeast, 4},
 
+    // A tool that hammers is first slowed, then blocked; nobody else notices; all is well later.
+    {"fair-use", "none", "users_share_worst", Is::kAtMost, 0.5},
+    {"fair-use", "knee", "users_share_worst", Is::kAtMost, 0.65},
+    {"fair-use", "usage", "users_share_worst", Is::kAtLeast, 0.9999},
+    {"fair-use", "usage", "users_goodput_of_quiet", Is::kAtLeast, 0.9999},
+    {"fair-use", "usage", "users_p99_of_quiet", Is::kAtMost, 1.1},
+    {"fair-use", "usage", "users_delays", Is::kAtMost, 0},
+    {"fair-use", "usage", "tool_slowed_after_s", Is::kAtMost, 8},
+    {"fair-use", "usage", "tool_slowed_for_s", Is::kAtLeast, 8},
+    {"fair-use", "usage", "tool_first_wait_s", Is::kAtMost, 2},
+    {"fair-use", "usage", "tool_last_wait_s", Is::kAtLeast, 30},
+    {"fair-use", "usage", "tool_waits_grew_share", Is::kAtLeast, 0.95},
+    {"fair-use", "usage", "tool_share_at_its_worst", Is::kAtMost, 0.03},
+    {"fair-use", "usage", "tool_back_share", Is::kAtLeast, 1},
+    {"fair-use", "usage", "tool_back_delays", Is::kAtMost, 0},
+
     // Ten servers that started together do not measure together (envoyproxy/envoy#8337).
     {"fleet", "gradient", "servers_that_measured", Is::kAtLeast, 10},
     {"fleet", "gradient", "most_measuring", Is::kAtMost, 3},

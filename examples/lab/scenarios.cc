@@ -252,6 +252,31 @@ Scenario Queue() {
   return s;
 }
 
+// Twenty users, and a tool whose calls are work for two workers, then for twenty: it goes harder
+// when it is slowed. Much later it comes back, and takes its time.
+Scenario FairUse() {
+  Scenario s = Sized(kUsual, "fair-use",
+                     "a tool among 20 users takes 2 workers from 30 s on, 20 from 60 to 120 s; it "
+                     "comes back at 240 s, calmly");
+  // The tool's work is of another kind, so that latencies are told apart.
+  s.sources = {
+      Source{.name = "user", .callers = kUsers, .stages = {{0s, 600}}},
+      Source{.name = "tool",
+             .callers = 1,
+             .stages = {{30s, 20}, {60s, 200}, {120s, 0}, {kToolIsBack, 1}},
+             .phases = {{0s, {Work{.share = 0, .time = 3ms}, Work{.share = 1, .time = 100ms}}}},
+             .cost = 50,  // They come to twice that.
+             .max_wait = 30s},
+  };
+  s.phases = {{0s, Takes(3ms)}};
+  s.unit = 1ms;
+  s.length = 300s;
+  s.event = {30s, 120s};
+  s.settle = 0s;
+  s.report_callers = true;
+  return s;
+}
+
 std::vector<Scenario> MakeAll() {
   return {Spike(kUsual),
           Degrade(kUsual),
@@ -277,7 +302,8 @@ std::vector<Scenario> MakeAll() {
           PerRoute(),
           ShadowedLimit(),
           Fleet(),
-          Queue()};
+          Queue(),
+          FairUse()};
 }
 
 }  // namespace

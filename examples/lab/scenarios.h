@@ -2,6 +2,7 @@
 #ifndef SHED_LAB_SCENARIOS_H_
 #define SHED_LAB_SCENARIOS_H_
 
+#include <chrono>
 #include <string_view>
 #include <vector>
 
@@ -21,6 +22,9 @@ const shed::sim::Scenario* FindScenario(std::string_view name);
 shed::sim::Scenario NoisyNeighbour(double loud_rate, shed::Duration loud_for);
 // Caller number of the loud one in it; those below are the others.
 inline constexpr unsigned kLoudCaller = 9;
+// In `fair-use` the callers below this number are the users; it is the tool's.
+inline constexpr unsigned kUsers = 20;
+inline constexpr shed::Duration kToolIsBack = std::chrono::seconds(240);
 
 }  // namespace lab
 

@@ -23,6 +23,7 @@
 #include "shed/shadow.h"
 #include "shed/sim/queue_gate.h"
 #include "shed/sim/sync.h"
+#include "shed/usage_throttle.h"
 #include "shed/vegas.h"
 
 namespace lab {
@@ -249,6 +250,17 @@ GateFactory DemeritStack(const Scenario& scenario, std::uint64_t seed) {
   };
 }
 
+// A fifth of a worker for each caller, in milliseconds of work.
+using Usage = shed::BasicUsageThrottle<SimSync>;
+GateFactory UsageStack(const Scenario&, std::uint64_t seed) {
+  return [seed](const ManualClock& clock, std::uint32_t) {
+    return MakeGate<SimLimiter<Usage>>(
+        NoLimit{}, clock,
+        shed::UsageThrottleOptions{
+            .soft = 12'000, .hard = 24'000, .window = 60s, .max_delayed = 1000, .seed = seed});
+  };
+}
+
 // What refuses for the caller's sake first, what holds the service's permits last. Where the size
 // of the service is unknown the tracker's budget is as much as the KneeLimiter may ever admit:
 // then it holds nobody back by itself, and learns who asks too much from what is refused behind it.
@@ -295,6 +307,7 @@ std::vector<Stack> MakeAll() {
       {"retry-throttle", "RetryThrottle, all defaults", RetryThrottleStack},
       {"breaker", "CircuitBreaker, all defaults", BreakerStack},
       {"demerit", "DemeritTracker, defaults (noisy-neighbour: budget 40)", DemeritStack},
+      {"usage", "UsageThrottle, 12 s of work a minute, refused above 24 s", UsageStack},
       {"all", "DemeritTracker, CircuitBreaker, KneeLimiter", All},
   };
 }

@@ -33,6 +33,26 @@ TEST(Clients, WhoIsAnsweredDoesNotGiveUp) {
   EXPECT_EQ(clients.next(), TimePoint::max());
 }
 
+// Patience begins after a delay that the client was told of: it may give up after those who came
+// later and were told of none.
+TEST(Clients, WhoWasToldOfADelayIsPatientFromThenOn) {
+  Clients clients(500ms);
+  const std::uint32_t delayed = clients.Open(At(0s), 0);
+  clients.Wait(delayed, 2s);
+  const std::uint32_t sooner = clients.Open(At(100ms), 0);
+  clients.Wait(sooner, 1s);
+  const std::uint32_t plain = clients.Open(At(1s), 0);
+  clients.Wait(plain);
+  EXPECT_EQ(clients.next(), At(1500ms));
+  EXPECT_EQ(clients.GiveUp(), plain);
+  EXPECT_EQ(clients.next(), At(1600ms));
+  EXPECT_EQ(clients.GiveUp(), sooner);
+  EXPECT_TRUE(clients[sooner].given_up);
+  EXPECT_EQ(clients.next(), At(2500ms));
+  clients.Close(delayed);
+  EXPECT_EQ(clients.next(), TimePoint::max());
+}
+
 // The slot of an answered call goes to the next; the old time-out must not hit the new call.
 TEST(Clients, ASlotThatIsUsedAgainHasTheNewDeadline) {
   Clients clients(500ms);

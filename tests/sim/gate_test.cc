@@ -8,10 +8,13 @@
 #include "shed/clock.h"
 #include "shed/concurrency_limiter.h"
 #include "shed/limiter.h"
+#include "shed/rate_limiter.h"
 #include "shed/sim/sync.h"
 
 namespace shed::sim {
 namespace {
+
+using namespace std::chrono_literals;
 
 using Policy = BasicConcurrencyLimiter<SimSync>;
 using L = BasicLimiter<ManualClock, SimSync, Policy>;
@@ -54,9 +57,29 @@ TEST(LimiterGate, SaysWhetherTheLimitMeasures) {
   EXPECT_FALSE(plain.measuring());
 }
 
+// A wait that was granted, and what a call came to, go through the gate.
+TEST(LimiterGate, TellsOfWaitsAndCharges) {
+  using Rate = BasicRateLimiter<SimSync>;
+  using RateLimited = BasicLimiter<ManualClock, SimSync, Rate>;
+  const auto available = [](const RateLimited& limiter) {
+    return static_cast<double>(limiter.Get<Rate>().Read(limiter.Now()).available);
+  };
+  ManualClock clock;
+  LimiterGate<RateLimited, decltype(available)> gate(available, clock,
+                                                     RateLimiterOptions{.rate = 1, .burst = 10});
+  EXPECT_TRUE(gate.TryAdmit({.cost = 4}, 3));
+  EXPECT_EQ(gate.wait(3), 0s);
+  gate.Charge(3, 9);
+  EXPECT_EQ(gate.limit(), 1);
+  EXPECT_TRUE(gate.TryAdmit({.cost = 3, .max_wait = 2s}, 4));
+  EXPECT_EQ(gate.wait(4), 2s);
+}
+
 TEST(OpenGate, AdmitsAll) {
   OpenGate gate;
   for (std::uint32_t slot = 0; slot < 1000; ++slot) EXPECT_TRUE(gate.TryAdmit({}, slot));
+  EXPECT_EQ(gate.wait(5), 0s);
+  gate.Charge(5, 100);
   gate.Complete(5, Outcome::kSuccess);
   EXPECT_EQ(gate.limit(), 0);
 }

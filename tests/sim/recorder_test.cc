@@ -37,6 +37,17 @@ TEST(Recorder, CountsBySecondAndCaller) {
   EXPECT_EQ(recorder.Sum(Count::kRefused, 0, 10), 1u);
 }
 
+TEST(Recorder, KeepsDelaysInTheirOrder) {
+  const Scenario scenario = TenSeconds();
+  Recorder recorder(scenario, 2);
+  recorder.AddDelay(At(3s), 1, 20ms);
+  recorder.AddDelay(At(4s), 0, 10ms);
+  ASSERT_EQ(recorder.delays().size(), 2u);
+  EXPECT_EQ(recorder.delays()[0].at, 3s);
+  EXPECT_EQ(recorder.delays()[0].caller, 1u);
+  EXPECT_EQ(recorder.delays()[1].wait, 10ms);
+}
+
 TEST(Recorder, KeepsLatenciesOfTheEventWithoutItsFirstSeconds) {
   const Scenario scenario = TenSeconds();
   Recorder recorder(scenario, 1);

@@ -344,6 +344,59 @@ TEST(Simulation, ACallThatNeverReturnsHoldsItsPermitForGood) {
   EXPECT_THAT(Spied(s).ended, ::testing::SizeIs(5));
 }
 
+// A call that was admitted with a wait starts after it, and is charged when its work is done, at
+// the price of the work that it was.
+TEST(Simulation, ACallThatIsDelayedStartsLaterAndIsCharged) {
+  struct Delays final : Gate {
+    bool TryAdmit(const Request& request, std::uint32_t slot) override {
+      asked.push_back(request);
+      waits[slot] = std::min(request.max_wait, Duration(700ms));
+      return true;
+    }
+    Duration wait(std::uint32_t slot) const override { return waits.at(slot); }
+    void Charge(std::uint32_t slot, std::uint64_t units) override { charged[slot] += units; }
+    void Complete(std::uint32_t slot, Outcome) override { ended.push_back(charged[slot]); }
+    std::vector<Request> asked;
+    std::map<std::uint32_t, Duration> waits;
+    std::map<std::uint32_t, std::uint64_t> charged;
+    std::vector<std::uint64_t> ended;
+  };
+  Scenario s = OneLateCall();
+  s.timeout = 100ms;
+  s.length = 2s;
+  s.unit = 4ms;
+  s.sources = {Source{.name = "a", .callers = 1, .bursts = {{100ms, 1}}, .cost = 3, .max_wait = 5s},
+               Source{.name = "b", .callers = 1, .bursts = {{200ms, 1}}}};
+  s.phases = {{0s, {{.time = 10ms}}}};
+  Delays* gate = nullptr;
+  Simulation simulation(
+      s,
+      [&](const ManualClock&, std::uint32_t) {
+        auto made = std::make_unique<Delays>();
+        gate = made.get();
+        return made;
+      },
+      1);
+  const Recorder& seen = simulation.Run();
+  EXPECT_EQ(gate->asked[0].max_wait, 5s);
+  EXPECT_EQ(gate->asked[0].time_left, 5100ms);
+  EXPECT_EQ(gate->asked[0].cost, 3u);
+  EXPECT_EQ(gate->asked[1].max_wait, 0s);
+  EXPECT_EQ(gate->asked[1].time_left, 100ms);
+  // The one that was delayed is the last to be done, in time by its client's patience.
+  EXPECT_THAT(gate->ended, ElementsAre(3u, 3u));
+  EXPECT_EQ(seen.Sum(Count::kGood, 0, 2), 2u);
+  ASSERT_EQ(seen.delays().size(), 1u);
+  EXPECT_EQ(seen.delays()[0].wait, 700ms);
+  EXPECT_EQ(seen.delays()[0].at, 100ms);
+  EXPECT_EQ(simulation.server().slices_worked(), 200u);
+  // Patience begins at the start, and has an end: work of 110 ms is given up.
+  s.phases = {{0s, {{.time = 110ms}}}};
+  Simulation late(
+      s, [](const ManualClock&, std::uint32_t) { return std::make_unique<Delays>(); }, 1);
+  EXPECT_EQ(late.Run().Sum(Count::kTimedOut, 0, 2), 2u);
+}
+
 TEST(Simulation, CallsAreOfTheirSourcesRouteAndWork) {
   // Counts what comes by route.
   struct Routes final : Gate {

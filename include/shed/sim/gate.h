@@ -31,6 +31,10 @@ class Gate {
   virtual ~Gate() = default;
   virtual bool TryAdmit(const Request& request, std::uint32_t slot) = 0;
   virtual void Complete(std::uint32_t slot, Outcome outcome) = 0;
+  // How long the call that was admitted must wait before it starts.
+  virtual Duration wait(std::uint32_t) const { return Duration(0); }
+  // What the call turned out to cost; before Complete.
+  virtual void Charge(std::uint32_t, std::uint64_t) {}
 
   // For a gate where calls may wait.
   virtual Said Ask(const Request& request, std::uint32_t slot) {
@@ -75,6 +79,8 @@ class LimiterGate final : public Gate {
     guards_[slot]->Complete(outcome);
     guards_[slot].reset();
   }
+  Duration wait(std::uint32_t slot) const override { return guards_[slot]->wait(); }
+  void Charge(std::uint32_t slot, std::uint64_t units) override { guards_[slot]->Charge(units); }
   double limit() const override { return limit_(limiter_); }
   bool measuring() const override {
     if constexpr (requires { limit_.Measuring(limiter_); }) {

@@ -35,6 +35,13 @@ class Recorder {
     bool measuring;
   };
 
+  // A call that was admitted `at`, to start `wait` later.
+  struct Delay {
+    Duration at;
+    std::uint32_t caller;
+    Duration wait;
+  };
+
   Recorder(const Scenario& scenario, std::uint32_t callers)
       : event_{scenario.event.from + scenario.settle, scenario.event.to},
         reference_(scenario.reference),
@@ -64,6 +71,9 @@ class Recorder {
   void AddLimit(TimePoint at, double limit, bool measuring = false) {
     limits_.push_back({at.time_since_epoch(), limit, measuring});
   }
+  void AddDelay(TimePoint at, std::uint32_t caller, Duration wait) {
+    delays_.push_back({at.time_since_epoch(), caller, wait});
+  }
 
   // Returns the sum over whole seconds [from, to) of a run, of one caller or of all.
   std::uint64_t Sum(Count what, std::size_t from, std::size_t to) const {
@@ -92,6 +102,8 @@ class Recorder {
   }
 
   const std::vector<Limit>& limits() const { return limits_; }
+  // In the order of admission.
+  const std::vector<Delay>& delays() const { return delays_; }
   // The span that the figures are about: the event without its first seconds.
   const Span& measured() const { return event_; }
   std::size_t seconds() const { return seconds_; }
@@ -109,6 +121,7 @@ class Recorder {
   std::vector<std::vector<Duration>> latencies_;
   std::vector<Duration> reference_latencies_;
   std::vector<Limit> limits_;
+  std::vector<Delay> delays_;
 };
 
 }  // namespace shed::sim

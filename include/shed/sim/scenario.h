@@ -61,6 +61,11 @@ struct Source {
   std::string route{};
   // What its calls are; empty: as the scenario says.
   std::vector<Phase> phases{};
+  // What its calls are said to cost (Request::cost).
+  std::uint64_t cost = 1;
+  // The longest delay that its calls accept before they start (Request::max_wait). The client's
+  // patience begins after it.
+  Duration max_wait{0};
 };
 
 // Where the limiter stands.
@@ -93,6 +98,9 @@ struct Scenario {
   std::uint32_t retries = 0;
   Duration backoff = std::chrono::milliseconds(100);
   Place place = Place::kServer;
+  // Where it is not zero, a call is charged a unit for each so much work, begun ones too, when its
+  // work is done.
+  Duration unit{0};
   // For stacks that are set to the size of the service; zero: their usual setting.
   std::uint32_t budget = 0;
 

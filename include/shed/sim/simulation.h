@@ -146,26 +146,33 @@ class Simulation {
     const std::uint8_t kind = DrawKind(now, caller);
     clients_[slot].kind = kind;
     clients_[slot].tries_before = tries_before;
+    const Source& source = SourceOf(caller);
     Gate& gate = GateOf(caller);
     const Said said = gate.Ask({.caller = names_[caller],
-                                .route = SourceOf(caller).route,
-                                .criticality = SourceOf(caller).criticality,
+                                .route = source.route,
+                                .cost = source.cost,
+                                .criticality = source.criticality,
                                 .retry = tries_before > 0,
-                                .time_left = scenario_.timeout},
+                                .time_left = source.max_wait + scenario_.timeout,
+                                .max_wait = source.max_wait},
                                slot);
     if (said == Said::kRefused) {
       OnRefused(slot, now);
     } else {
-      clients_.Wait(slot);
+      const Duration wait = said == Said::kAdmitted ? gate.wait(slot) : Duration(0);
+      clients_.Wait(slot, wait);
       clients_[slot].waits = said == Said::kWaits;
-      if (said == Said::kAdmitted) OnAdmitted(slot, now);
+      if (said == Said::kAdmitted) OnAdmitted(slot, now, wait);
     }
     OnAnswers(gate, now);
   }
 
-  void OnAdmitted(std::uint32_t slot, TimePoint now) {
-    recorder_.Add(Count::kReached, now, clients_[slot].caller);
-    Submit(slot, clients_[slot].kind, now);
+  // To start `wait` from now.
+  void OnAdmitted(std::uint32_t slot, TimePoint now, Duration wait) {
+    const std::uint32_t caller = clients_[slot].caller;
+    if (wait > Duration(0)) recorder_.AddDelay(now, caller, wait);
+    recorder_.Add(Count::kReached, After(now, wait), caller);
+    Submit(slot, clients_[slot].kind, now, wait);
   }
   void OnRefused(std::uint32_t slot, TimePoint now) {
     const Call call = clients_[slot];
@@ -178,7 +185,7 @@ class Simulation {
   void OnAnswers(Gate& gate, TimePoint now) {
     for (const Answer& answer : gate.TakeAnswers()) {
       clients_[answer.slot].waits = false;
-      answer.admitted ? OnAdmitted(answer.slot, now) : OnRefused(answer.slot, now);
+      answer.admitted ? OnAdmitted(answer.slot, now, Duration(0)) : OnRefused(answer.slot, now);
     }
   }
   TimePoint NextPoll() const {
@@ -195,21 +202,25 @@ class Simulation {
     }
   }
 
-  void Submit(std::uint32_t slot, std::uint8_t kind, TimePoint now) {
+  // Hands in a call that is to start `wait` from now.
+  void Submit(std::uint32_t slot, std::uint8_t kind, TimePoint now, Duration wait) {
     Call& call = clients_[slot];
     const Work& work = PhasesOf(call.caller)[phases_[source_of_[call.caller]]].kinds[kind];
     call.kind = kind;
     call.fails = work.fails;
+    call.work = work.time;
     call.refused_by_server =
         scenario_.server_limit != 0 && accepted_by_server_ >= scenario_.server_limit;
     if (!call.refused_by_server) ++accepted_by_server_;
     const Duration time = call.refused_by_server ? scenario_.refusal_work : work.time;
     const auto slices =
         static_cast<std::uint32_t>(std::max<std::int64_t>(1, time / scenario_.slice));
-    if (call.refused_by_server || work.waits == Duration(0)) {
+    const Duration waits = call.refused_by_server ? Duration(0) : work.waits;
+    if (waits == kForEver) return;
+    if (wait + waits == Duration(0)) {
       server_.Submit(slot, slices, now);
-    } else if (work.waits != kForEver) {
-      waiting_.push({After(now, work.waits), waiting_serial_++, slot, slices});
+    } else {
+      waiting_.push({After(now, wait + waits), waiting_serial_++, slot, slices});
     }
   }
 
@@ -229,6 +240,10 @@ class Simulation {
     // A limiter in the caller has heard of the time-out already.
     if (!(call.given_up && scenario_.place == Place::kCaller)) {
       clock_.Set(now);
+      if (scenario_.unit > Duration(0)) {
+        const auto units = (call.work + scenario_.unit - Duration(1)) / scenario_.unit;
+        GateOf(call.caller).Charge(slot, static_cast<std::uint64_t>(units));
+      }
       GateOf(call.caller).Complete(slot, outcome);
       OnAnswers(GateOf(call.caller), now);
     }
