@@ -823,61 +823,9 @@ TEST(DemeritTracker, WorksWithoutThreads) {
   EXPECT_TRUE(tracker.Admit({.caller = "b"}, At({}), b, events).admitted());
 }
 
-// --- Bad options (P25 google/guava#2730: never "allow all") ----------------------------------
-
-using Options = DemeritTrackerOptions;
-
-void ExpectProblem(const Options& options, std::string_view sentence) {
-  EXPECT_EQ(options.Problem(), sentence);
-  try {
-    DemeritTracker tracker(options);
-    ADD_FAILURE() << "made with a bad option: " << sentence;
-  } catch (const std::invalid_argument& e) {
-    EXPECT_EQ(e.what(), sentence);
-  }
-}
-
-static_assert(Options{}.Problem().empty());
-static_assert(!Options{.budget = 0}.Problem().empty());
-
-TEST(DemeritTrackerOptions, RefuseWholeNumbersOutOfRange) {
-  constexpr auto kMin = std::numeric_limits<std::int64_t>::min();
-  constexpr auto kMax = std::numeric_limits<std::int64_t>::max();
-  for (const std::int64_t bad :
-       {std::int64_t{0}, std::int64_t{-1}, kMin, kMax, std::int64_t{1'000'000'001}}) {
-    ExpectProblem({.budget = bad}, "budget: want 1 to 1000000000 units");
-  }
-  for (const std::int64_t bad :
-       {std::int64_t{0}, std::int64_t{-1}, kMin, kMax, std::int64_t{1'000'001}}) {
-    ExpectProblem({.max_callers = bad}, "max_callers: want 1 to 1000000");
-  }
-  for (const Duration bad : {Duration(0), Duration(-1), Duration::min(), Duration::max(),
-                             Duration(hours(24 * 366)) + Duration(1)}) {
-    ExpectProblem({.window = bad}, "window: want 1 ns to 366 days");
-    ExpectProblem({.max_penalty = bad}, "max_penalty: want 1 ns to 366 days");
-  }
-}
-
-TEST(DemeritTrackerOptions, RefuseNumbersOutOfRange) {
-  const double inf = std::numeric_limits<double>::infinity();
-  for (const double bad : {0.0, -0.0, -1.0, inf, -inf, std::nan(""), -std::nan(""),
-                           std::numeric_limits<double>::max(), std::numeric_limits<double>::min(),
-                           std::numeric_limits<double>::denorm_min(), 1'000'000.1}) {
-    ExpectProblem({.demerit_per_denial = bad}, "demerit_per_denial: want 0.000001 to 1000000");
-    ExpectProblem({.decay_per_second = bad}, "decay_per_second: want 0.000001 to 1000000");
-    ExpectProblem({.hog_threshold = bad}, "hog_threshold: want 0.000001 to 1000000");
-  }
-}
-
-TEST(DemeritTrackerOptions, RefuseADemeritAboveTheMost) {
-  ExpectProblem({.budget = 8, .demerit_per_denial = 11.5, .hog_threshold = 3},
-                "demerit_per_denial: want at most hog_threshold + budget");
-  EXPECT_EQ((Options{.budget = 8, .demerit_per_denial = 11, .hog_threshold = 3}.Problem()), "");
-}
-
 // What is in range works, at its ends, and all ends at once.
-TEST(DemeritTrackerOptions, WorkAtTheEndsOfTheirRanges) {
-  const Options ends[] = {
+TEST(DemeritTracker, OptionsWorkAtTheEndsOfTheirRanges) {
+  const DemeritTrackerOptions ends[] = {
       {.budget = 1, .max_callers = 1},
       {.window = Duration(1), .max_penalty = Duration(1)},
       {.window = hours(24 * 366), .max_penalty = hours(24 * 366)},
@@ -888,7 +836,7 @@ TEST(DemeritTrackerOptions, WorkAtTheEndsOfTheirRanges) {
        .hog_threshold = 1'000'000,
        .max_callers = 1'000'000},
   };
-  for (const Options& options : ends) {
+  for (const DemeritTrackerOptions& options : ends) {
     Bench b(options);
     const auto budget = static_cast<std::uint64_t>(options.budget);
     ASSERT_TRUE(b.Ask("b", seconds(0)).admitted());
@@ -905,6 +853,107 @@ TEST(DemeritTrackerOptions, WorkAtTheEndsOfTheirRanges) {
     b.EndAll("b");
     EXPECT_TRUE(b.Ask("a", hours(24 * 366 * 3), budget).admitted());
   }
+}
+
+// --- Configure -------------------------------------------------------------------------------
+
+TEST(DemeritTracker, ConfigureKeepsWhatIsHeldAndPreemptsNothing) {
+  Bench b({.budget = 8});
+  ASSERT_EQ(b.Take("a", seconds(0), 6), 6);
+  EXPECT_EQ(b.tracker.Configure({.budget = 4}, At(seconds(0))), "");
+  EXPECT_EQ(b.Read(seconds(0)).budget, 4u);
+  EXPECT_EQ(b.Read(seconds(0)).in_use, 6u);
+  EXPECT_FALSE(b.Ask("b", seconds(0)).admitted());
+  ASSERT_TRUE(b.End("a") && b.End("a"));
+  EXPECT_EQ(b.Ask("b", seconds(0)).reason(), Reason::kBudget) << "4 of 4";
+  ASSERT_TRUE(b.End("a"));
+  EXPECT_TRUE(b.Ask("b", seconds(0)).admitted());
+  EXPECT_EQ(b.tracker.Configure({.budget = 1000}, At(seconds(0))), "");
+  EXPECT_EQ(b.Take("b", seconds(0), 2000), 996) << "nobody waits: all but what is held";
+  b.EndAll("a");
+  b.EndAll("b");
+  EXPECT_EQ(b.Read(seconds(0)).in_use, 0u);
+}
+
+TEST(DemeritTracker, ConfigureJudgesByTheNewFromTheLatestRefusalOn) {
+  Bench b({.budget = 4});
+  b.Visit(seconds(0));
+  b.AskInVain("visitor", seconds(0));
+  ASSERT_EQ(b.Take("a", seconds(0), 6), 2);
+  EXPECT_EQ(b.Caller("a", seconds(0)).demerit, 4);
+  EXPECT_TRUE(b.Caller("a", seconds(0)).hog);
+  EXPECT_EQ(b.tracker.Configure({.budget = 4, .hog_threshold = 5}, At(seconds(0))), "");
+  EXPECT_FALSE(b.Caller("a", seconds(0)).hog);
+  EXPECT_EQ(b.tracker.Configure({.budget = 4, .decay_per_second = 2}, At(seconds(1))), "");
+  EXPECT_EQ(b.Caller("a", seconds(1)).demerit, 2);
+  EXPECT_EQ(b.tracker.Configure({.budget = 4, .max_penalty = seconds(1)}, At(seconds(1))), "");
+  EXPECT_EQ(b.Caller("a", seconds(1)).demerit, 0);
+}
+
+TEST(DemeritTracker, ConfigureOfTheWindow) {
+  Bench b({.budget = 8, .window = seconds(100)});
+  for (const char* name : {"a", "b", "c", "d"}) b.Visit(seconds(0)), b.Ask(name, seconds(0));
+  for (const char* name : {"a", "b"}) b.EndAll(name);
+  EXPECT_EQ(b.Read(seconds(10)).active, 5u);
+  EXPECT_EQ(b.tracker.Configure({.budget = 8, .window = seconds(5)}, At(seconds(10))), "");
+  EXPECT_EQ(b.Read(seconds(10)).active, 2u) << "who holds units stays";
+  EXPECT_EQ(b.Read(seconds(10)).tracked, 2u);
+  EXPECT_EQ(b.tracker.Configure({.budget = 8, .window = seconds(1000)}, At(seconds(10))), "");
+  EXPECT_EQ(b.Read(seconds(10)).active, 2u) << "and who had gone does not come back";
+  b.Ask("a", seconds(10));
+  b.EndAll("a");
+  EXPECT_EQ(b.Read(seconds(1010)).active, 3u);
+  EXPECT_EQ(b.Read(seconds(1011)).active, 2u);
+}
+
+TEST(DemeritTracker, BadConfigureChangesNothing) {
+  Bench b({.budget = 8});
+  EXPECT_EQ(b.tracker.Configure({.budget = 0}, At(seconds(0))),
+            "budget: want 1 to 1000000000 units");
+  EXPECT_EQ(b.tracker.Configure({.budget = 3, .hog_threshold = -1}, At(seconds(0))),
+            "hog_threshold: want 0.000001 to 1000000");
+  EXPECT_EQ(b.Read(seconds(0)).budget, 8u);
+  EXPECT_EQ(b.Take("a", seconds(0), 10), 8);
+}
+
+// --- Weights ---------------------------------------------------------------------------------
+
+struct ByPlan {
+  std::uint32_t operator()(const Request& request) const noexcept {
+    return request.caller == "gold" ? 3 : 1;
+  }
+};
+
+// Who pays more gets more, once they all want it; what nobody wants may be borrowed as ever.
+TEST(DemeritTracker, SharesGoByWeight) {
+  WeightedDemeritTracker<ByPlan> tracker({.budget = 100, .demerit_per_denial = 0.000001});
+  std::vector<std::pair<std::string, WeightedDemeritTracker<ByPlan>::Ticket>> held;
+  const auto ask = [&](const char* caller) {
+    WeightedDemeritTracker<ByPlan>::Ticket ticket;
+    Events events;
+    const bool admitted =
+        tracker.Admit({.caller = caller}, At(seconds(0)), ticket, events).admitted();
+    if (admitted) held.emplace_back(caller, ticket);
+    return admitted;
+  };
+  while (ask("gold")) {
+  }
+  EXPECT_EQ(held.size(), 100u) << "alone";
+  EXPECT_FALSE(ask("tin"));
+  EXPECT_EQ(tracker.ReadCaller("gold", At(seconds(0))).share, 75u);
+  EXPECT_EQ(tracker.ReadCaller("tin", At(seconds(0))).share, 25u);
+  EXPECT_EQ(tracker.ReadCaller("stranger", At(seconds(0))).share, 20u);
+  EXPECT_EQ(tracker.Read(At(seconds(0))).weight, 4u);
+  // As calls end, each comes to its share, however often either asks (and with no hogs).
+  for (int i = 0; i < 1000; ++i) {
+    tracker.Complete(held.front().second, Outcome::kSuccess);
+    held.erase(held.begin());
+    ask("tin");
+    ask("gold");
+    ask("tin");
+  }
+  EXPECT_NEAR(tracker.ReadCaller("gold", At(seconds(0))).held, 75, 1);
+  EXPECT_NEAR(tracker.ReadCaller("tin", At(seconds(0))).held, 25, 1);
 }
 
 }  // namespace

@@ -5,9 +5,10 @@
 // from a bounded set. Put this policy before the one that knows the service's capacity: it learns
 // from what that one refuses (see Cancel), not from what never reaches it.
 //
-// Algorithm: a caller is active while it holds units or asked within `window`; the share is
-// ceil(budget / active). A call is admitted while the units in use fit the budget and those of its
-// caller fit its cap:
+// Algorithm: a caller is active while it holds units or asked within `window`; the share of one
+// that weighs w is ceil(budget · w / the weights of all active), where each weighs 1 unless you say
+// otherwise (WeightedDemeritTracker: who pays more gets more). A call is admitted while the units
+// in use fit the budget and those of its caller fit its cap:
 //   no other caller is active         budget: there is nobody to be fair to
 //   demerit >= hog_threshold          max(1, share - round(demerit)); it is a hog
 //   else, another is waiting          share
@@ -24,7 +25,7 @@
 // `max_penalty` after the last refusal: how long a hog stays one depends on how long it hammers,
 // never on how fast. Nothing in flight is pre-empted.
 //
-// State: a table of `max_callers` entries, made once; a seeded 96-bit fingerprint of each caller,
+// State: a table of `max_callers` entries, made once; a seeded 95-bit fingerprint of each caller,
 // never its name. A caller that is no longer active is forgotten at once if its demerit is zero,
 // else `max_penalty` later, so that no penalty is lost by waiting or by a flood of other names.
 // While the table is full, callers without an entry share one, the overflow, as if they were one
@@ -43,7 +44,8 @@
 //     want of units is one that some order of the calls gives;
 //   - how many are active, and whether another waits, are as they were at some instant of the call,
 //     not necessarily the same one for both;
-//   - an older `now` is held against those of its own thread, not of all.
+//   - an older `now` is held against those of its own thread, not of all;
+//   - a call beside a Configure may go by some of the old options and some of the new.
 //
 // Source: the idea is that of FairShareLimiter in Netflix Atlas, which scans all callers at each
 // call, blames victims of a full budget, and never admits a cost of 2 to a cap of 1.
@@ -51,69 +53,25 @@
 #define SHED_DEMERIT_TRACKER_H_
 
 #include <atomic>
-#include <chrono>
+#include <bit>
 #include <cstdint>
 #include <limits>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
+#include "shed/demerit_tracker_options.h"
 #include "shed/internal/bounds.h"
 #include "shed/internal/caller_table.h"
 #include "shed/internal/fingerprint.h"
 #include "shed/internal/index_list.h"
+#include "shed/internal/published.h"
 #include "shed/internal/validate.h"
 #include "shed/policy.h"
 #include "shed/sync.h"
 
 namespace shed {
-
-struct DemeritTrackerOptions {
-  // Units that all callers together may hold. Set it to what the service can have in flight: lower
-  // refuses for nothing, much higher leaves fairness to what a later policy refuses. Default 100,
-  // as many as a ConcurrencyLimiter admits by default. Range 1 to 1'000'000'000.
-  std::int64_t budget = 100;
-  // How long a caller that asked counts as active, and one that was refused as waiting. Default
-  // 5 s, range 1 ns to 366 days.
-  Duration window = std::chrono::seconds(5);
-  // What one refusal at fault adds. Default 1, range 0.000001 to 1'000'000, and no more than
-  // hog_threshold + budget, which is the most that demerit can be.
-  double demerit_per_denial = 1.0;
-  // What a second takes away. Default 0.3, so that one refusal in 3.3 s is forgiven for ever. Range
-  // 0.000001 to 1'000'000.
-  double decay_per_second = 0.3;
-  // The longest that demerit lasts after the last refusal. Default 60 s, range 1 ns to 366 days.
-  Duration max_penalty = std::chrono::seconds(60);
-  // The demerit from which a caller is a hog. Default 3, range 0.000001 to 1'000'000.
-  double hog_threshold = 3.0;
-  // How many callers are told apart; 112 bytes each, and 12 KB for all, taken when the tracker is
-  // made. Default 1000, range 1 to 1'000'000.
-  std::int64_t max_callers = 1000;
-  // Whether a refusal within the caller's own part adds demerit, too. Default false.
-  bool blame_victims = false;
-  // Keys the fingerprints. Any value. Where callers can choose their names, a secret one, drawn
-  // when the service starts. Default 0.
-  std::uint64_t seed = 0;
-
-  // Returns "" if every field is in range, else a sentence that names the field and the range.
-  constexpr std::string_view Problem() const noexcept {
-    constexpr Duration kLongest = std::chrono::hours(24 * 366);
-    const auto in_range = [](double x) { return internal::InRange(x, 0.000001, 1'000'000.0); };
-    if (budget < 1 || budget > 1'000'000'000) return "budget: want 1 to 1000000000 units";
-    if (window < Duration(1) || window > kLongest) return "window: want 1 ns to 366 days";
-    if (!in_range(demerit_per_denial)) return "demerit_per_denial: want 0.000001 to 1000000";
-    if (!in_range(decay_per_second)) return "decay_per_second: want 0.000001 to 1000000";
-    if (max_penalty < Duration(1) || max_penalty > kLongest) {
-      return "max_penalty: want 1 ns to 366 days";
-    }
-    if (!in_range(hog_threshold)) return "hog_threshold: want 0.000001 to 1000000";
-    if (demerit_per_denial > hog_threshold + static_cast<double>(budget)) {
-      return "demerit_per_denial: want at most hog_threshold + budget";
-    }
-    if (max_callers < 1 || max_callers > 1'000'000) return "max_callers: want 1 to 1000000";
-    return "";
-  }
-};
 
 // The rule, pure: what a caller may hold, what is admitted, whose fault a refusal is.
 struct DemeritRule {
@@ -125,10 +83,12 @@ struct DemeritRule {
     bool hog = false;
   };
 
-  static constexpr std::uint32_t Share(const DemeritTrackerOptions& options,
-                                       std::uint32_t active) noexcept {
-    const auto budget = static_cast<std::uint32_t>(options.budget);
-    return active == 0 ? budget : (budget - 1) / active + 1;
+  // Of a caller of this weight, where those that are active weigh so much together.
+  static constexpr std::uint32_t Share(const DemeritTrackerOptions& options, std::uint32_t active,
+                                       std::uint32_t weight = 1) noexcept {
+    const auto budget = static_cast<std::uint64_t>(options.budget);
+    if (active <= weight) return static_cast<std::uint32_t>(budget);
+    return static_cast<std::uint32_t>((budget * weight - 1) / active + 1);
   }
 
   // Halves are rounded up.
@@ -138,10 +98,11 @@ struct DemeritRule {
   }
 
   // `another_waits`: a caller other than this one was refused lately, and was no hog.
-  static constexpr Standing Stand(const DemeritTrackerOptions& options, std::uint32_t active,
-                                  double demerit, bool another_waits) noexcept {
-    const std::uint32_t share = Share(options, active);
-    if (active <= 1) {
+  static constexpr Standing Stand(const DemeritTrackerOptions& options,
+                                  internal::ActiveCallers active, double demerit,
+                                  bool another_waits, std::uint32_t weight = 1) noexcept {
+    const std::uint32_t share = Share(options, active.weight, weight);
+    if (active.count <= 1) {
       return {.share = share,
               .part = std::numeric_limits<std::uint32_t>::max(),
               .cap = share,
@@ -190,9 +151,19 @@ struct DemeritRule {
   }
 };
 
+// Weighs every caller the same. A class of weights says what a caller weighs, 1 to 255 (0 counts as
+// 1, more as 255), from the request, without throwing. It is asked when a caller comes, and again
+// now and then, so that a change of plan takes effect within half a window.
+struct EqualWeights {
+  constexpr std::uint32_t operator()(const Request&) const noexcept { return 1; }
+};
+
 // Thread-safe: any member, any thread. Never allocates or throws after construction.
-template <class Sync = StdSync>
+template <class Sync = StdSync, class Weights = EqualWeights>
 class BasicDemeritTracker {
+  static_assert(std::is_nothrow_invocable_r_v<std::uint32_t, const Weights&, const Request&>,
+                "shed: weights are `std::uint32_t operator()(const Request&) const noexcept`");
+
  public:
   using Options = DemeritTrackerOptions;
   using Rule = DemeritRule;
@@ -210,7 +181,8 @@ class BasicDemeritTracker {
     std::uint32_t overflow_in_use = 0;  // Units of in_use held by callers without an entry.
     std::uint32_t active = 0;           // Callers; the overflow counts as one.
     std::uint32_t tracked = 0;          // Callers with an entry, at most max_callers.
-    std::uint32_t share = 0;            // Units; the budget while nobody is active.
+    std::uint32_t weight = 0;           // Of the active, together.
+    std::uint32_t share = 0;            // Units, of weight 1; the budget while nobody is active.
     bool contended = false;             // A caller that is no hog was refused within the window.
     std::uint64_t hogs_total = 0;       // How often a caller became a hog.
   };
@@ -219,15 +191,16 @@ class BasicDemeritTracker {
     bool tracked = false;   // It has an entry of its own.
     bool overflow = false;  // It has none, and there is no room: the figures are the overflow's.
     bool hog = false;
-    std::uint32_t held = 0;   // Units.
-    std::uint32_t share = 0;  // Units, this caller being one of the active.
-    std::uint32_t cap = 0;    // Units that it may hold at once.
+    std::uint32_t held = 0;    // Units.
+    std::uint32_t weight = 1;  // As it was last asked for.
+    std::uint32_t share = 0;   // Units, this caller being one of the active.
+    std::uint32_t cap = 0;     // Units that it may hold at once.
     double demerit = 0;
   };
 
   // Throws std::invalid_argument with options.Problem() unless that is "".
   explicit BasicDemeritTracker(const Options& options)
-      : options_(internal::Checked(options)),
+      : words_(WordsOf(internal::Checked(options))),
         key_(internal::FingerprintKey(options.seed)),
         callers_(static_cast<std::uint32_t>(options.budget),
                  static_cast<std::uint32_t>(options.max_callers), options.window,
@@ -239,22 +212,24 @@ class BasicDemeritTracker {
   // Scope::kCaller above the caller's own part, with kBudget otherwise. `retry_after` is known for
   // a hog refused within the share: by then, its demerit alone refuses the call no more.
   Verdict Admit(const Request& request, TimePoint now, Ticket& ticket, Events& events) noexcept {
+    const Options options = InForce();
     const auto cost = static_cast<std::uint32_t>(internal::Clamp<std::uint64_t>(
-        request.cost, 1, static_cast<std::uint64_t>(options_.budget)));
-    Caller caller = callers_.Ask(internal::FingerprintOf(request.caller, key_), now);
+        request.cost, 1, static_cast<std::uint64_t>(options.budget)));
+    Caller caller = callers_.Ask(internal::FingerprintOf(request.caller, key_), now,
+                                 [&] { return WeightOf(request); });
     const std::uint32_t held = caller.held();
     // A first call is measured against the budget alone, whatever its standing.
-    const Rule::Standing standing = held == 0 ? Rule::Standing{} : StandingOf(caller);
+    const Rule::Standing standing = held == 0 ? Rule::Standing{} : StandingOf(options, caller);
     if (Rule::Within(standing.cap, held, cost) && caller.TryTake(cost)) {
       ticket = {.index = caller.index(), .generation = caller.generation(), .units = cost};
       return Verdict::Admit();
     }
     const bool at_fault = !Rule::Within(standing.part, held, cost);
-    const double demerit = CountRefusal(caller, at_fault, events);
+    const double demerit = CountRefusal(options, caller, at_fault, events);
     caller.Unlock();
     if (!at_fault) return Verdict::Refuse(Reason::kBudget);
     return Verdict::Refuse(Reason::kFairShare,
-                           Rule::UntilCapAllows(options_, demerit, standing.share, held + cost),
+                           Rule::UntilCapAllows(options, demerit, standing.share, held + cost),
                            Scope::kCaller);
   }
 
@@ -270,8 +245,10 @@ class BasicDemeritTracker {
     Caller caller = callers_.AskAgain(ticket.index, ticket.generation, now);
     const std::uint32_t wanted = std::exchange(ticket.units, 0);
     if (!caller) return;
+    const Options options = InForce();
     const std::uint32_t units = caller.Give(wanted);
-    CountRefusal(caller, !Rule::Within(StandingOf(caller).part, caller.held(), units), events);
+    const bool within = Rule::Within(StandingOf(options, caller).part, caller.held(), units);
+    CountRefusal(options, caller, !within, events);
   }
 
   void Complete(Ticket& ticket, Outcome) noexcept {
@@ -280,30 +257,54 @@ class BasicDemeritTracker {
     ticket.units = 0;
   }
 
+  // Puts `options` in force, max_callers and the seed apart; what callers hold, their demerits, and
+  // who waits stay. A budget below what is in use pre-empts nothing. Demerits go by the new decay
+  // from their last refusal on; a caller that had ceased to be active by the old window stays so.
+  // Costs a step for each caller that is tracked. Returns "" or, changing nothing,
+  // options.Problem().
+  std::string_view Configure(const Options& options, TimePoint now) noexcept {
+    const std::string_view problem = options.Problem();
+    if (!problem.empty()) return problem;
+    const MutexLock lock(configuring_);
+    words_.Write(WordsOf(options));
+    callers_.Configure(static_cast<std::uint32_t>(options.budget), options.window,
+                       {.per_second = options.decay_per_second, .longest = options.max_penalty},
+                       now);
+    return "";
+  }
+
   // Costs O(1), a step for each caller that expired since the last call, and one for each of about
   // a hundredth of the others; changes nothing.
   Snapshot Read(TimePoint now) const noexcept {
+    const Options options = InForce();
     const TimePoint at = callers_.Later(now);
     const auto counts = callers_.CountsAt(at);
-    return {.budget = static_cast<std::uint32_t>(options_.budget),
+    return {.budget = static_cast<std::uint32_t>(options.budget),
             .in_use = callers_.in_use(),
             .overflow_in_use = callers_.OverflowHeld(),
             .active = counts.active,
             .tracked = counts.tracked,
-            .share = Rule::Share(options_, counts.active),
-            .contended = AnotherWaits(internal::kNoIndex, at),
+            .weight = counts.weight,
+            .share = Rule::Share(options, counts.weight),
+            .contended = AnotherWaits(options, internal::kNoIndex, at),
             .hogs_total = hogs_total_.load(std::memory_order_relaxed)};
   }
   CallerState ReadCaller(std::string_view caller, TimePoint now) const noexcept {
     const TimePoint at = callers_.Later(now);
     internal::CallerCounts counts;
     const auto state = callers_.StateAt(internal::FingerprintOf(caller, key_), at, counts);
-    const Rule::Standing standing = Rule::Stand(options_, counts.active + (state.active ? 0 : 1),
-                                                state.demerit, AnotherWaits(state.index, at));
+    const Options options = InForce();
+    const bool known = state.tracked || state.overflow;
+    const std::uint32_t weight = known ? state.weight : WeightOf({.caller = caller});
+    const std::uint32_t more = state.active ? 0 : 1;
+    const Rule::Standing standing =
+        Rule::Stand(options, {counts.active + more, counts.weight + more * weight}, state.demerit,
+                    AnotherWaits(options, state.index, at), weight);
     return {.tracked = state.tracked,
             .overflow = state.overflow,
             .hog = standing.hog,
             .held = state.held,
+            .weight = weight,
             .share = standing.share,
             .cap = standing.cap,
             .demerit = state.demerit};
@@ -315,41 +316,78 @@ class BasicDemeritTracker {
 
   // Whether a caller other than `self` was refused within the window, and was no hog then. The
   // entry of one that was is active, so its index has not been given to another caller since.
-  bool AnotherWaits(std::uint32_t self, TimePoint at) const noexcept {
-    return callers_.refusals().AnotherWithin(options_.window, self, at);
+  bool AnotherWaits(const Options& options, std::uint32_t self, TimePoint at) const noexcept {
+    return callers_.refusals().AnotherWithin(options.window, self, at);
   }
-  Rule::Standing StandingOf(const Caller& caller) const noexcept {
-    return Rule::Stand(options_, callers_.active(), caller.demerit(),
-                       AnotherWaits(caller.index(), caller.now()));
+  Rule::Standing StandingOf(const Options& options, const Caller& caller) const noexcept {
+    return Rule::Stand(options, callers_.active(), caller.demerit(),
+                       AnotherWaits(options, caller.index(), caller.now()), caller.weight());
+  }
+  std::uint8_t WeightOf(const Request& request) const noexcept {
+    return static_cast<std::uint8_t>(internal::Clamp<std::uint32_t>(weights_(request), 1, 255));
   }
 
   // Returns the caller's demerit after it.
-  double CountRefusal(Caller& caller, bool at_fault, Events& events) noexcept {
+  double CountRefusal(const Options& options, Caller& caller, bool at_fault,
+                      Events& events) noexcept {
     const double before = caller.demerit();
-    const double after = Rule::AfterRefusal(options_, before, at_fault);
+    const double after = Rule::AfterRefusal(options, before, at_fault);
     caller.SetDemerit(after);
-    if (after < options_.hog_threshold) {
+    if (after < options.hog_threshold) {
       callers_.refusals().Add(caller.index(), caller.now());
-    } else if (before < options_.hog_threshold) {
+    } else if (before < options.hog_threshold) {
       hogs_total_.fetch_add(1, std::memory_order_relaxed);
       events.Push({.kind = EventKind::kCallerBecameHog,
                    .cause = Cause::kDemerit,
                    .before = before,
                    .after = after,
                    .value = after,
-                   .threshold = options_.hog_threshold,
+                   .threshold = options.hog_threshold,
                    .caller = caller.id()});
     }
     return after;
   }
 
-  const Options options_;
+  // What calls read of the options, as whole words, the doubles by their bits.
+  struct Words {
+    std::int64_t budget, window, max_penalty, blame_victims;
+    std::uint64_t demerit_per_denial, decay_per_second, hog_threshold;
+  };
+  static constexpr Words WordsOf(const Options& o) noexcept {
+    const auto bits = [](double x) { return std::bit_cast<std::uint64_t>(x); };
+    return {o.budget,
+            o.window.count(),
+            o.max_penalty.count(),
+            o.blame_victims ? 1 : 0,
+            bits(o.demerit_per_denial),
+            bits(o.decay_per_second),
+            bits(o.hog_threshold)};
+  }
+  Options InForce() const noexcept {
+    const Words words = words_.Read();
+    const auto number = [](std::uint64_t bits) { return std::bit_cast<double>(bits); };
+    Options o;
+    o.budget = words.budget;
+    o.window = Duration(words.window);
+    o.demerit_per_denial = number(words.demerit_per_denial);
+    o.decay_per_second = number(words.decay_per_second);
+    o.max_penalty = Duration(words.max_penalty);
+    o.hog_threshold = number(words.hog_threshold);
+    o.blame_victims = words.blame_victims != 0;
+    return o;
+  }
+
+  internal::Published<Sync, Words> words_;
   const internal::Fingerprint key_;
+  [[no_unique_address]] const Weights weights_{};
+  typename Sync::Mutex configuring_;
   Callers callers_;
   typename Sync::template Atomic<std::uint64_t> hogs_total_{0};
 };
 
 using DemeritTracker = BasicDemeritTracker<>;
+template <class Weights>
+using WeightedDemeritTracker = BasicDemeritTracker<StdSync, Weights>;
 static_assert(Policy<DemeritTracker>);
 
 }  // namespace shed

@@ -17,6 +17,11 @@ using std::chrono::seconds;
 constexpr Fingerprint Id(std::uint64_t n) { return {.low = n << 40 | n, .high = n}; }
 constexpr TimePoint At(Duration d) { return TimePoint(d); }
 
+template <class Entry>
+bool MayStay(const CallerTerms& terms, const Entry& entry, TimePoint at) {
+  return CallerTerms::MayStay(terms.unit_bits, terms.half_window, entry, at);
+}
+
 // A ledger and what it keeps.
 struct Book {
   explicit Book(std::uint32_t max_callers)
@@ -34,7 +39,7 @@ struct Book {
     return entry.index();
   }
 
-  const CallerTerms terms;
+  CallerTerms terms;
   CallerSlots<NoSync> slots;
   CallerLedger<NoSync> ledger;
 };
@@ -44,14 +49,14 @@ TEST(CallerTerms, LetAnEntryStayForHalfAWindow) {
   Book book(1);
   book.ledger.AdvanceTo(At(seconds(100)));
   const auto held = book.slots.Hold(book.Ask(1));
-  EXPECT_TRUE(book.terms.MayStay(*held, At(seconds(100))));
-  EXPECT_TRUE(book.terms.MayStay(*held, At(seconds(102))));
-  EXPECT_FALSE(book.terms.MayStay(*held, At(seconds(103))));
-  EXPECT_FALSE(book.terms.MayStay(*held, At(seconds(105))));
+  EXPECT_TRUE(MayStay(book.terms, *held, At(seconds(100))));
+  EXPECT_TRUE(MayStay(book.terms, *held, At(seconds(102))));
+  EXPECT_FALSE(MayStay(book.terms, *held, At(seconds(103))));
+  EXPECT_FALSE(MayStay(book.terms, *held, At(seconds(105))));
   // Taken beside this call, by another at a later time.
-  EXPECT_TRUE(book.terms.MayStay(*held, At(seconds(100) - std::chrono::milliseconds(20))));
+  EXPECT_TRUE(MayStay(book.terms, *held, At(seconds(100) - std::chrono::milliseconds(20))));
   held->is = CallerIs::kHolding;
-  EXPECT_FALSE(book.terms.MayStay(*held, At(seconds(100))));
+  EXPECT_FALSE(MayStay(book.terms, *held, At(seconds(100))));
 }
 
 TEST(CallerLedger, GivesEachOfMaxCallersAPlaceAndTheRestOne) {

@@ -133,5 +133,21 @@ TEST(LatestRefusals, AnswersBesideARefusalAsBeforeOrAfterIt) {
   EXPECT_GT(asked, 500);
 }
 
+// Those before a time are as if they had not been, whatever window comes after.
+TEST(LatestRefusals, ForgetsWhatIsOld) {
+  LatestRefusals<StdSync> refusals;
+  constexpr Duration kLong = seconds(1000);
+  refusals.Add(1, At(0));
+  refusals.Add(2, TimePoint(seconds(6)));
+  refusals.ForgetBefore(kWindow, TimePoint(seconds(7)));
+  EXPECT_TRUE(refusals.AnotherWithin(kLong, 1, TimePoint(seconds(7))));
+  EXPECT_FALSE(refusals.AnotherWithin(kLong, 2, TimePoint(seconds(7))));
+  refusals.ForgetBefore(kWindow, TimePoint(seconds(12)));
+  EXPECT_FALSE(refusals.AnotherWithin(kLong, 1, TimePoint(seconds(12))));
+  refusals.Add(1, TimePoint(seconds(13)));
+  EXPECT_TRUE(refusals.AnotherWithin(kLong, 2, TimePoint(seconds(13))));
+  EXPECT_FALSE(refusals.AnotherWithin(kLong, 1, TimePoint(seconds(13))));
+}
+
 }  // namespace
 }  // namespace shed::internal

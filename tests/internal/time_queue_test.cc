@@ -34,7 +34,7 @@ class Trial {
       : span_(static_cast<std::uint64_t>(span.count())),
         random_(seed),
         links_(kEntries + TimeQueue::HeadCount(span)),
-        queue_(span, links_.data(), kEntries) {
+        queue_(span, span, links_.data(), kEntries) {
     Advance(begin);
   }
 
@@ -146,7 +146,7 @@ TEST(TimeQueue, HandsOutAllThatAreDueAndNoneTwice) {
 TEST(TimeQueue, HasNothingToLookAtWhenAllHaveLeft) {
   constexpr Duration kSpan = seconds(5);
   std::vector<IndexLinks> links(2 + TimeQueue::HeadCount(kSpan));
-  TimeQueue queue(kSpan, links.data(), 2);
+  TimeQueue queue(kSpan, kSpan, links.data(), 2);
   EXPECT_EQ(queue.Earliest(), kNever);
   queue.Insert(links.data(), 0, 7);
   queue.Insert(links.data(), 1, 3'000'000'000);
@@ -167,7 +167,7 @@ TEST(TimeQueue, LooksAtAnEntryAFewTimesHoweverOftenTimeMoves) {
   constexpr Duration kSpan = seconds(5);
   constexpr std::uint32_t kEntries = 1000;
   std::vector<IndexLinks> links(kEntries + TimeQueue::HeadCount(kSpan));
-  TimeQueue queue(kSpan, links.data(), kEntries);
+  TimeQueue queue(kSpan, kSpan, links.data(), kEntries);
   const auto span = static_cast<std::uint64_t>(kSpan.count());
   for (std::uint32_t i = 0; i < kEntries; ++i) queue.Insert(links.data(), i, span - i * 999);
   std::uint64_t looks = 0, out = 0;
@@ -187,6 +187,38 @@ TEST(TimeQueue, LooksAtAnEntryAFewTimesHoweverOftenTimeMoves) {
   queue.AdvanceTo(links.data(), span + 1, look);
   EXPECT_EQ(out, kEntries);
   EXPECT_LE(looks, kEntries * 7);  // 26 bits of a unit are 5 digits; the ring; and to leave.
+}
+
+// Another span, and a frontier that may lie before the old one: every entry is looked at once, and
+// comes up at its time.
+TEST(TimeQueue, RestartsWithAnotherSpan) {
+  constexpr std::uint32_t kEntries = 100;
+  constexpr Duration kMost(1'000'000'000);
+  std::vector<IndexLinks> links(kEntries + TimeQueue::HeadCount(kMost));
+  TimeQueue queue(Duration(1000), kMost, links.data(), kEntries);
+  queue.AdvanceTo(links.data(), 1'000'000, [](std::uint32_t) { return TimeQueue::kNever; });
+  for (std::uint32_t i = 0; i < kEntries; ++i) queue.Insert(links.data(), i, 1'000'000 + i * 10);
+  for (const std::int64_t span : {std::int64_t{1'000'000'000}, std::int64_t{5000}}) {
+    std::vector<int> looked(kEntries, 0);
+    queue.Restart(links.data(), Duration(span), 999'000, [&](std::uint32_t i) {
+      ++looked[i];
+      return i % 2 == 0 ? std::uint64_t{1'000'000 + i * 10} : TimeQueue::kNever;
+    });
+    for (std::uint32_t i = 0; i < kEntries; ++i) {
+      EXPECT_EQ(looked[i], i % 2 == 0 || span > 5000 ? 1 : 0);
+    }
+    EXPECT_EQ(queue.frontier(), 999'000u);
+  }
+  std::vector<std::uint32_t> due;
+  for (std::uint64_t to = 1'000'001; to <= 1'001'001; ++to) {
+    queue.AdvanceTo(links.data(), to, [&](std::uint32_t i) {
+      if (1'000'000 + i * 10 >= to) return std::uint64_t{1'000'000 + i * 10};
+      due.push_back(i);
+      EXPECT_EQ(1'000'001 + i * 10, to);
+      return TimeQueue::kNever;
+    });
+  }
+  EXPECT_EQ(due.size(), kEntries / 2);
 }
 
 }  // namespace

@@ -143,5 +143,57 @@ TEST(UnitPool, NeverGivesOutMoreThanThereIs) {
   }
 }
 
+// More units or fewer, at any time: what is taken stays taken, and below that nothing is given out.
+TYPED_TEST(UnitPoolTest, MayBecomeMoreOrFewer) {
+  std::mt19937_64 random(5);
+  std::int64_t units = 100;
+  UnitPool<TypeParam> pool(100);
+  std::vector<std::uint32_t> held;
+  std::int64_t in_use = 0;
+  int over = 0;
+  for (int i = 0; i < 100'000; ++i) {
+    const auto stripe = static_cast<unsigned>(random() % 20);
+    if (random() % 100 == 0) {
+      units = static_cast<std::int64_t>(1 + random() % (random() % 2 == 0 ? 10 : 2000));
+      pool.Resize(static_cast<std::uint32_t>(units));
+    }
+    if (!held.empty() && random() % 8 < (i / 500 % 2 == 0 ? 3u : 5u)) {
+      pool.Give(stripe, held.back());
+      in_use -= held.back();
+      held.pop_back();
+    } else {
+      const auto cost = static_cast<std::uint32_t>(1 + random() % 8);
+      over += in_use > units ? 1 : 0;
+      ASSERT_EQ(pool.TryTake(stripe, cost), in_use + cost <= units) << in_use << " of " << units;
+      if (in_use + cost <= units) {
+        held.push_back(cost);
+        in_use += cost;
+      }
+    }
+    ASSERT_EQ(pool.in_use(), in_use);
+  }
+  EXPECT_GT(over, 1000);
+}
+
+// Beside threads that take and give: in the end there are as many as there should be.
+TEST(UnitPool, ResizeRacesWithThreads) {
+  UnitPool<StdSync> pool(1000);
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < 3; ++t) {
+    threads.emplace_back([&pool, &stop, t] {
+      while (!stop.load()) {
+        if (pool.TryTake(t, 3)) pool.Give(t + 1, 3);
+      }
+    });
+  }
+  for (std::uint32_t i = 0; i < 5000; ++i) pool.Resize(i % 2 == 0 ? 10 : 1000);
+  stop.store(true);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(pool.in_use(), 0u);
+  EXPECT_TRUE(pool.TryTake(0, 1000));
+  EXPECT_FALSE(pool.TryTake(0, 1));
+}
+
 }  // namespace
 }  // namespace shed::internal

@@ -15,6 +15,15 @@
 
 namespace shed {
 
+// By the first letter of the name, so that a caller's weight never changes.
+struct DemeritOracleWeights {
+  std::uint32_t operator()(const Request& request) const noexcept {
+    if (request.caller.starts_with("gold")) return 3;
+    if (request.caller.starts_with("iron")) return 0;      // Counts as 1.
+    return request.caller.starts_with("rich") ? 1000 : 1;  // Counts as 255.
+  }
+};
+
 // In O(callers) per call.
 class DemeritOracle {
  public:
@@ -30,6 +39,8 @@ class DemeritOracle {
     std::optional<Time> waited_at{};  // The last refusal that left it no hog.
     double demerit = 0;               // Just after refused_at.
     bool used = false;                // Only of the shared caller: somebody was it.
+    // When its window ended, where that was by earlier options: it is not given back by later ones.
+    std::optional<Time> expired_at{};
   };
   struct Limits {
     std::uint64_t share = 0, own = 0, cap = 0;
@@ -44,9 +55,28 @@ class DemeritOracle {
     now_ = std::max(now_, now);
     std::erase_if(callers_, [this](const Caller& c) {
       if (IsActive(c)) return false;
-      const Time idle_since = std::max(c.seen_at + o_.window.count(), c.ended_at);
+      const Time idle_since = std::max(ExpiresAt(c), c.ended_at);
       return DemeritAt(c, idle_since) == 0 || now_ - idle_since >= o_.max_penalty.count();
     });
+  }
+
+  void Configure(const DemeritTrackerOptions& options, Time now) {
+    Move(now);
+    const auto settle = [&](Caller& c) {
+      if (now_ > ExpiresAt(c)) {
+        c.expired_at = ExpiresAt(c);
+      } else if (!c.expired_at && now_ > c.seen_at + options.window.count()) {
+        c.expired_at = now_ - 1;  // Now: the last instant of a window is part of it.
+        c.ended_at = now_;
+      }
+      if (!Waits(c)) c.waited_at.reset();
+    };
+    for (Caller& c : callers_) settle(c);
+    settle(shared_);
+    const std::int64_t max_callers = o_.max_callers;
+    o_ = options;
+    o_.max_callers = max_callers;
+    Move(now_);
   }
 
   // Returns the caller's place, as a call of it would find it.
@@ -67,7 +97,7 @@ class DemeritOracle {
     cost = std::min(std::max<std::uint64_t>(cost, 1), Budget());
     Caller& c = Enter(name);
     in_shared = c.shared;
-    c.seen_at = now_;
+    See(c);
     const Limits l = LimitsOf(c, 0);
     const std::uint64_t want = c.held + cost;
     const bool full = InUse() + cost > Budget();
@@ -93,7 +123,7 @@ class DemeritOracle {
     Move(now);
     if (capacity) {
       Caller& c = in_shared ? shared_ : *Known(name);
-      c.seen_at = now_;
+      See(c);
       Refuse(c, c.held > cost && c.held > LimitsOf(c, 0).own);
     }
     End(name, in_shared, cost);
@@ -103,7 +133,8 @@ class DemeritOracle {
   Limits LimitsOf(const Caller& self, std::uint64_t more) const {
     Limits l;
     const std::uint64_t active = Active() + more;
-    l.share = active == 0 ? Budget() : (Budget() + active - 1) / active;
+    const std::uint64_t weight = ActiveWeight() + more * WeightOf(self);
+    l.share = weight == 0 ? Budget() : (Budget() * WeightOf(self) + weight - 1) / weight;
     const double demerit = DemeritAt(self, now_);
     l.hog = demerit >= o_.hog_threshold;
     l.own = l.hog ? Penalised(l.share, demerit) : l.share;
@@ -115,7 +146,7 @@ class DemeritOracle {
     l.cap = l.hog || contended ? l.own : Budget();
     if (active <= 1) {  // Alone: nobody to be fair to.
       l.cap = Budget();
-      l.own = 2 * Budget();  // More than it can ask for, so never its fault.
+      l.own = std::numeric_limits<std::uint64_t>::max();  // So never its fault.
     }
     return l;
   }
@@ -124,7 +155,17 @@ class DemeritOracle {
   }
   bool IsActive(const Caller& c) const {
     if (c.shared && !c.used) return false;
-    return c.held > 0 || now_ - c.seen_at <= o_.window.count();
+    return c.held > 0 || now_ <= ExpiresAt(c);
+  }
+  static std::uint64_t WeightOf(const Caller& c) {
+    if (c.shared) return 1;
+    const Request request{.caller = c.name};
+    return std::clamp<std::uint64_t>(DemeritOracleWeights()(request), 1, 255);
+  }
+  std::uint64_t ActiveWeight() const {
+    std::uint64_t sum = 0;
+    ForEach([&](const Caller& c) { sum += IsActive(c) ? WeightOf(c) : 0; });
+    return sum;
   }
   std::uint64_t Active() const {
     std::uint64_t n = 0;
@@ -168,6 +209,13 @@ class DemeritOracle {
     shared_.used = true;
     return shared_;
   }
+  void See(Caller& c) {
+    c.seen_at = now_;
+    c.expired_at.reset();
+  }
+  Time ExpiresAt(const Caller& c) const {
+    return c.expired_at ? *c.expired_at : c.seen_at + o_.window.count();
+  }
   bool Waits(const Caller& c) const {
     return c.waited_at && now_ - *c.waited_at <= o_.window.count();
   }
@@ -207,7 +255,7 @@ class DemeritOracle {
     return Duration(high);
   }
 
-  const DemeritTrackerOptions o_;
+  DemeritTrackerOptions o_;
   std::vector<Caller> callers_;
   Caller shared_;
   Time now_ = std::numeric_limits<std::int64_t>::min();

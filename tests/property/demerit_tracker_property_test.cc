@@ -33,6 +33,8 @@ struct Plan {
   std::size_t callers = 5;
   std::size_t most_held = 20;  // From here on a call ends before another is tried.
   int still = 70;              // Per cent of the calls that find the clock where it was.
+  bool weighed = false;        // Some callers weigh more than others.
+  bool configured = false;     // The options change now and then.
 };
 
 // Small steps, and those that end a window, a penalty or a unit of demerit on the nanosecond.
@@ -65,13 +67,15 @@ std::int64_t Step(const Plan& plan, std::mt19937_64& random) {
 template <class Sync>
 class Trial {
  public:
-  Trial(const Plan& plan, std::uint64_t seed) : plan_(plan), random_(seed), twin_(plan.options) {
+  Trial(const Plan& plan, std::uint64_t seed)
+      : first_(plan.options), plan_(plan), random_(seed), twin_(plan.options) {
     clock_ = seed % 2 == 0 ? 0 : std::numeric_limits<std::int64_t>::min() / 2;
   }
 
   void Steps(int count) {
     for (int i = 0; i < count && twin_.difference().empty(); ++i) {
       clock_ = SaturatingAdd(clock_, std::max<std::int64_t>(Step(plan_, random_), 0));
+      if (plan_.configured && random_() % 50 == 0) Configure();
       const std::uint64_t what = random_() % 100;
       if (twin_.held() > 0 && (what < 25 || twin_.held() >= plan_.most_held)) {
         Complete();
@@ -126,7 +130,9 @@ class Trial {
   // The first callers ask most.
   std::string SomeCaller() {
     const std::size_t k = std::min(random_() % plan_.callers, random_() % plan_.callers);
-    return k == 0 ? std::string() : "caller " + std::to_string(k);
+    if (k == 0) return {};
+    static constexpr const char* kNames[] = {"gold ", "caller ", "iron ", "caller ", "rich "};
+    return (plan_.weighed ? kNames[k % 5] : "caller ") + std::to_string(k);
   }
   std::size_t SomeHeld() { return random_() % twin_.held(); }
 
@@ -155,6 +161,31 @@ class Trial {
     twin_.Cancel(i, kCauses[cause], SomeNow());
   }
 
+  // Each option stays, or is another; now and then all are as at first.
+  void Configure() {
+    DemeritTrackerOptions& o = plan_.options;
+    const auto times = [this](auto value) {
+      const auto grown = random_() % 3 == 0   ? value * 3
+                         : random_() % 2 == 0 ? value
+                                              : std::max(value / 2, decltype(value){1});
+      return grown;
+    };
+    if (random_() % 4 == 0) {
+      o = first_;
+    } else {
+      o.budget = std::min<std::int64_t>(times(o.budget), 1'000'000'000);
+      o.window = std::clamp(times(o.window), Duration(1), Duration(kCentury / 1000));
+      o.max_penalty = std::clamp(times(o.max_penalty), Duration(1), Duration(kCentury / 1000));
+      o.decay_per_second = random_() % 2 == 0 ? 0.3 : 0.03;
+      o.hog_threshold = random_() % 2 == 0 ? 3 : 1.5;
+      o.demerit_per_denial = std::min(o.demerit_per_denial, o.hog_threshold);
+      o.blame_victims = random_() % 4 == 0;
+      o.max_callers = 1 + static_cast<std::int64_t>(random_() % 1000);  // Of no effect.
+    }
+    ASSERT_EQ(o.Problem(), "");
+    twin_.Configure(o, SomeNow());
+  }
+
   void CompareAll(bool also_later) {
     twin_.Compare(SomeCaller(), At(clock_));
     if (!also_later) return;
@@ -163,7 +194,8 @@ class Trial {
     twin_.Compare(SomeCaller(), At(clock_));
   }
 
-  const Plan plan_;
+  const DemeritTrackerOptions first_;
+  Plan plan_;
   std::mt19937_64 random_;
   BasicDemeritTwin<Sync> twin_;
   std::int64_t clock_ = 0;
@@ -198,6 +230,31 @@ const Plan kPlans[] = {
     {.options = {.budget = 33}, .callers = 12, .most_held = 30},
     {.options = {.budget = 4000}, .callers = 30, .most_held = 300},
     {.options = {.budget = 8, .window = Duration(1), .max_penalty = Duration(1)}, .still = 80},
+    // Callers of different weights.
+    {.options = {.budget = 40}, .callers = 10, .most_held = 60, .weighed = true},
+    {.options = {.budget = 1000, .max_callers = 5},
+     .callers = 12,
+     .most_held = 300,
+     .still = 40,
+     .weighed = true},
+    {.options = {.budget = 3}, .callers = 6, .most_held = 6, .weighed = true},
+    // Other options, again and again.
+    {.options = {.budget = 8}, .configured = true},
+    {.options = {.budget = 40},
+     .callers = 10,
+     .most_held = 60,
+     .weighed = true,
+     .configured = true},
+    {.options = {.budget = 16, .max_callers = 3}, .callers = 12, .still = 50, .configured = true},
+    {.options = {.budget = 4000}, .callers = 30, .most_held = 300, .configured = true},
+    {.options = {.budget = 8, .window = Duration(100), .max_penalty = Duration(1000)},
+     .still = 30,
+     .configured = true},
+    {.options = {.budget = 8, .window = hours(24), .max_penalty = hours(1)},
+     .callers = 20,
+     .still = 60,
+     .weighed = true,
+     .configured = true},
 };
 
 template <class Sync>

@@ -16,22 +16,25 @@
 
 namespace shed {
 
+template <class Sync>
+using DemeritTwinTracker = BasicDemeritTracker<Sync, DemeritOracleWeights>;
+
 // Compares all that can be read of a tracker at `at`, and of the caller `name`.
 template <class Sync>
-void CompareDemerit(Differences& differences, const BasicDemeritTracker<Sync>& tracker,
+void CompareDemerit(Differences& differences, const DemeritTwinTracker<Sync>& tracker,
                     const DemeritOracle& known, const std::string& name, TimePoint at) {
   DemeritOracle oracle = known;
   oracle.Move(at.time_since_epoch().count());
-  const typename BasicDemeritTracker<Sync>::Snapshot s = tracker.Read(at);
+  const typename DemeritTwinTracker<Sync>::Snapshot s = tracker.Read(at);
   differences.Same("in_use", s.in_use, oracle.InUse());
-  differences.True("in_use <= budget", s.in_use <= oracle.Budget());
   differences.Same("overflow_in_use", s.overflow_in_use, oracle.shared().held);
   differences.Same("active", s.active, oracle.Active());
+  differences.Same("weight", s.weight, oracle.ActiveWeight());
   differences.Same("tracked", s.tracked, oracle.tracked());
   differences.Same("contended", s.contended, oracle.Contended());
   differences.Same("hogs_total", s.hogs_total, oracle.hogs());
 
-  const typename BasicDemeritTracker<Sync>::CallerState got = tracker.ReadCaller(name, at);
+  const typename DemeritTwinTracker<Sync>::CallerState got = tracker.ReadCaller(name, at);
   const DemeritOracle::Caller want = oracle.Look(name);
   const bool counted = (want.shared || oracle.IsKnown(name)) && oracle.IsActive(want);
   const DemeritOracle::Limits limits = oracle.LimitsOf(want, counted ? 0 : 1);
@@ -100,6 +103,10 @@ class BasicDemeritTwin {
                    now.time_since_epoch().count());
     differences_.Same("events", events.size(), oracle_.hogs() - hogs);
   }
+  void Configure(const DemeritTrackerOptions& options, TimePoint now) {
+    differences_.True("configured", tracker_.Configure(options, now).empty());
+    oracle_.Configure(options, now.time_since_epoch().count());
+  }
   // At a time that need not have come yet: what will be if nothing happens. Reading changes
   // nothing.
   void Compare(const std::string& name, TimePoint at) {
@@ -116,7 +123,7 @@ class BasicDemeritTwin {
     std::string name;
     bool in_shared = false;
     std::uint64_t cost = 0;
-    typename BasicDemeritTracker<Sync>::Ticket ticket{};
+    typename DemeritTwinTracker<Sync>::Ticket ticket{};
   };
   Held Take(std::size_t i) {
     std::swap(held_[i], held_.back());
@@ -125,7 +132,7 @@ class BasicDemeritTwin {
     return call;
   }
 
-  BasicDemeritTracker<Sync> tracker_;
+  DemeritTwinTracker<Sync> tracker_;
   DemeritOracle oracle_;
   Differences differences_;
   std::vector<Held> held_;

@@ -36,9 +36,10 @@ struct CallerTerms {
   }
   // Whether an entry may stay in its place in the queue when its caller asks at `at`.
   template <class Entry>
-  constexpr bool MayStay(const Entry& e, TimePoint at) const noexcept {
+  static constexpr bool MayStay(unsigned unit_bits, unsigned half_window, const Entry& e,
+                                TimePoint at) noexcept {
     // Modulo 256. A place younger than now was taken beside this call, by one at a later time.
-    const auto age = static_cast<std::uint8_t>(UnitOf(at) - e.queued_in);
+    const auto age = static_cast<std::uint8_t>((TimeKey(at) >> unit_bits) - e.queued_in);
     return e.is == CallerIs::kRecent && (age <= half_window || age >= 250);
   }
   // The last instant of the window is part of it.
@@ -58,6 +59,7 @@ struct CallerTerms {
 
 struct CallerCounts {
   std::uint32_t active = 0;   // Callers that hold units or asked within the window.
+  std::uint32_t weight = 0;   // Of these, together.
   std::uint32_t tracked = 0;  // Callers with an entry of their own.
 };
 
@@ -72,11 +74,9 @@ class CallerLedger {
   CallerLedger(const CallerTerms& terms, Slots& slots)
       : terms_(terms),
         slots_(slots),
-        links_(std::size_t{slots.last()} + 1 + TimeQueue::HeadCount(terms.window) +
-               TimeQueue::HeadCount(terms.decay.longest)),
-        recent_(terms.window, links_.data(), slots.last() + 1),
-        idle_(terms.decay.longest, links_.data(),
-              slots.last() + 1 + TimeQueue::HeadCount(terms.window)) {}
+        links_(std::size_t{slots.last()} + 1 + 2 * kHeads),
+        recent_(terms.window, kMost, links_.data(), slots.last() + 1),
+        idle_(terms.decay.longest, kMost, links_.data(), slots.last() + 1 + kHeads) {}
 
   TimePoint now() const noexcept { return now_; }
   const CallerCounts& counts() const noexcept { return counts_; }
@@ -91,18 +91,23 @@ class CallerLedger {
       Forget(held);
       return TimeQueue::kNever;
     });
-    recent_.AdvanceTo(links_.data(), RecentFrom(now_), [this](std::uint32_t i) {
+    recent_.AdvanceTo(links_.data(), RecentFrom(now_),
+                      [this](std::uint32_t i) { return LookAtRecent(i, terms_.window); });
+  }
+  // The terms have changed. Who had ceased to be active by the old ones stays so; who has by the
+  // new ones alone does so now.
+  void Restart() noexcept {
+    idle_.Restart(links_.data(), terms_.decay.longest, IdleFrom(now_), [this](std::uint32_t i) {
       Held held = slots_.Hold(i);
-      if (TimeKey(held->at) >= RecentFrom(now_)) {
-        // It asked since. Beside this call, it may have done so at a later time than this.
-        const TimePoint at = Min(held->at, now_);
-        held->queued_in = terms_.UnitOf(at);
-        return TimeQueue::Key(TimeKey(at));
+      const std::uint64_t since = TimeKey(held->at);
+      if (since >= IdleFrom(now_) && held.DemeritAt(held->at, terms_.decay) > 0) {
+        return TimeQueue::Key(since);
       }
-      held->is = CallerIs::kHolding;
-      if (held->held == 0) BecomeIdle(held, After(held->at, terms_.window));
+      Forget(held);
       return TimeQueue::kNever;
     });
+    recent_.Restart(links_.data(), terms_.window, RecentFrom(now_),
+                    [this](std::uint32_t i) { return LookAtRecent(i, Duration::max()); });
   }
   // Returns when the first of the active may cease to be, if no caller asks before: calls that find
   // their callers active need not come here until then. (Who is idle and to be forgotten is so when
@@ -113,25 +118,32 @@ class CallerLedger {
                                     : After(TimeOfKey(key), terms_.window + Duration(1));
   }
 
-  // The caller asks now. Returns its entry, a new one, or the last if there is no room.
-  Held Ask(const Fingerprint& id) noexcept {
+  // The caller asks now, with a weight from 1. Returns its entry, a new one, or the last, whose
+  // weight is 1, if there is no room.
+  Held Ask(const Fingerprint& id, std::uint8_t weight = 1) noexcept {
     Held held = slots_.Find(id);
     if (held) {
-      AskAgain(held);
+      AskAgain(held, weight);
       return held;
     }
     const bool full = counts_.tracked == terms_.max_callers;
     if (!full) ++counts_.tracked;
     Held fresh = full ? slots_.Hold(slots_.last()) : slots_.Insert(id);
-    AskAgain(fresh);
+    AskAgain(fresh, full ? std::uint8_t{1} : weight);
     return fresh;
   }
   // It is active, and the last of all to expire.
-  void AskAgain(Held& held) noexcept {
+  void AskAgain(Held& held, std::uint8_t weight) noexcept {
     if (held->is == CallerIs::kRecent || held->is == CallerIs::kIdle) {
       TimeQueue::Remove(links_.data(), held.index());
     }
-    if (held->is != CallerIs::kRecent && held->held == 0) ++counts_.active;
+    if (held->is == CallerIs::kRecent || held->held != 0) {
+      counts_.weight -= held->weight;
+    } else {
+      ++counts_.active;
+    }
+    counts_.weight += weight;
+    held->weight = weight;
     held->at = held->is == CallerIs::kRecent ? Max(held->at, now_) : now_;
     held->is = CallerIs::kRecent;
     held->queued_in = terms_.UnitOf(now_);
@@ -147,6 +159,7 @@ class CallerLedger {
       const Held held = slots_.Hold(i);
       if (terms_.IsActive(*held, at)) return;
       --counts.active;
+      counts.weight -= held->weight;
       if (i != slots_.last() && terms_.IsForgotten(held, at)) --counts.tracked;
     });
     idle_.ForEachBefore(links_.data(), IdleFrom(at), [&](std::uint32_t i) {
@@ -156,6 +169,9 @@ class CallerLedger {
   }
 
  private:
+  static constexpr Duration kMost = std::chrono::hours(24 * 366);
+  static constexpr std::uint32_t kHeads = TimeQueue::HeadCount(kMost);
+
   // Who asked before that is not active at `at`; who fell idle before that is forgotten.
   std::uint64_t RecentFrom(TimePoint at) const noexcept {
     const auto window = static_cast<std::uint64_t>(terms_.window.count());
@@ -166,9 +182,25 @@ class CallerLedger {
     return TimeKey(at) >= longest ? TimeKey(at) - longest + 1 : 0;
   }
 
+  // A caller whose place in the queue has come up: the key that it goes to, or that it leaves. It
+  // was active for `window` after it asked, and until now at most.
+  std::uint64_t LookAtRecent(std::uint32_t i, Duration window) noexcept {
+    Held held = slots_.Hold(i);
+    if (TimeKey(held->at) >= RecentFrom(now_)) {
+      // It asked since. Beside this call, it may have done so at a later time than this.
+      const TimePoint at = Min(held->at, now_);
+      held->queued_in = terms_.UnitOf(at);
+      return TimeQueue::Key(TimeKey(at));
+    }
+    held->is = CallerIs::kHolding;
+    if (held->held == 0) BecomeIdle(held, Min(After(held->at, window), now_));
+    return TimeQueue::kNever;
+  }
+
   // Requires that it is kHolding nothing.
   void BecomeIdle(Held& held, TimePoint since) noexcept {
     --counts_.active;
+    counts_.weight -= held->weight;
     if (held.index() == slots_.last()) return;  // Its demerit goes where it stands.
     if (held.DemeritAt(since, terms_.decay) <= 0 || TimeKey(since) < IdleFrom(now_)) {
       return Forget(held);

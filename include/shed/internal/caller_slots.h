@@ -55,11 +55,12 @@ template <class Sync>
 struct alignas(32) CallerEntry {
   SpinLock<Sync> lock;     // Its number is the generation: how many callers the entry had before.
   std::uint32_t held = 0;  // Units.
-  // 96 bits of the fingerprint; the first half may be read without the lock.
+  // 95 bits of the fingerprint; the first 64 may be read without the lock.
   typename Sync::template Atomic<std::uint64_t> low{0};
-  std::uint32_t high = 0;
+  std::uint32_t high : 31 = 0;
+  std::uint32_t has_demerit : 1 = 0;
   CallerIs is = CallerIs::kAbsent;
-  bool has_demerit = false;
+  std::uint8_t weight = 1;     // Of its share among those of the active.
   std::uint8_t queued_in = 0;  // If kRecent: the unit of time by which it stands in the queue.
   // Of the first entry of a line: how many were sent on past the line. 255 stays for ever.
   typename Sync::template Atomic<std::uint8_t> sent_on{0};
@@ -112,20 +113,20 @@ class CallerSlots {
     bool Is(const Fingerprint& id) const noexcept {
       return entry_->is != CallerIs::kAbsent &&
              entry_->low.load(std::memory_order_relaxed) == id.low &&
-             entry_->high == static_cast<std::uint32_t>(id.high);
+             entry_->high == (static_cast<std::uint32_t>(id.high) & kHighMask);
     }
     double DemeritAt(TimePoint at, const DemeritDecay& decay) const noexcept {
-      if (!entry_->has_demerit) return 0;
+      if (entry_->has_demerit == 0) return 0;
       const CallerFault& fault = slots_->faults_[index_];
       return decay.After(fault.demerit, Elapsed(fault.refused_at, at));
     }
     // A refusal at `at` leaves `demerit`.
     void SetDemerit(double demerit, TimePoint at) noexcept {
-      if (!entry_->has_demerit && demerit <= 0) return;
+      if (entry_->has_demerit == 0 && demerit <= 0) return;
       CallerFault& fault = slots_->faults_[index_];
       fault.demerit = demerit;
-      fault.refused_at = entry_->has_demerit ? Max(fault.refused_at, at) : at;
-      entry_->has_demerit = true;
+      fault.refused_at = entry_->has_demerit != 0 ? Max(fault.refused_at, at) : at;
+      entry_->has_demerit = 1;
     }
 
    private:
@@ -174,7 +175,7 @@ class CallerSlots {
         if (entries_[at].entries[k].is != CallerIs::kAbsent) continue;
         Held held = Hold(2 * at + k);
         held->low.store(id.low, std::memory_order_relaxed);
-        held->high = static_cast<std::uint32_t>(id.high);
+        held->high = static_cast<std::uint32_t>(id.high) & kHighMask;
         held->is = CallerIs::kHolding;
         return held;
       }
@@ -187,7 +188,7 @@ class CallerSlots {
     for (std::uint32_t at = Home(low); at != held.index() / 2; at = Next(at)) CountSentOn(at, -1);
     held->low.store(0, std::memory_order_relaxed);
     held->is = CallerIs::kAbsent;
-    held->has_demerit = false;
+    held->has_demerit = 0;
     ++held.generation_;
   }
 
@@ -196,6 +197,7 @@ class CallerSlots {
     Entry entries[2];
   };
 
+  static constexpr std::uint32_t kHighMask = 0x7fff'ffff;
   static bool IsLow(const Entry& entry, const Fingerprint& id) noexcept {
     return entry.low.load(std::memory_order_relaxed) == id.low;
   }

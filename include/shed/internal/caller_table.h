@@ -13,6 +13,7 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -30,6 +31,20 @@
 #include "shed/time.h"
 
 namespace shed::internal {
+
+// Callers that are active: how many, and what they weigh together.
+struct ActiveCallers {
+  std::uint32_t count = 0;
+  std::uint32_t weight = 0;
+
+  // Each weighs 1.
+  constexpr ActiveCallers(std::uint32_t n) noexcept : count(n), weight(n) {}
+  constexpr ActiveCallers(std::uint32_t n, std::uint32_t w) noexcept : count(n), weight(w) {}
+  static constexpr ActiveCallers FromBits(std::uint64_t bits) noexcept {
+    return {static_cast<std::uint32_t>(bits), static_cast<std::uint32_t>(bits >> 32)};
+  }
+  constexpr std::uint64_t bits() const noexcept { return std::uint64_t{weight} << 32 | count; }
+};
 
 template <class Sync>
 class CallerTable {
@@ -51,7 +66,8 @@ class CallerTable {
     std::uint32_t generation() const noexcept { return held_.generation(); }
     std::uint32_t held() const noexcept { return held_->held; }
     std::uint64_t id() const noexcept { return held_->low.load(std::memory_order_relaxed); }
-    double demerit() const noexcept { return held_.DemeritAt(now_, table_->terms_.decay); }
+    std::uint32_t weight() const noexcept { return held_->weight; }
+    double demerit() const noexcept { return held_.DemeritAt(now_, table_->page_.Decay()); }
     void SetDemerit(double demerit) noexcept { held_.SetDemerit(demerit, now_); }
 
     // Takes `units` for the caller, if as many are free.
@@ -77,32 +93,56 @@ class CallerTable {
     std::uint32_t index = kNoIndex;
     std::uint32_t held = 0;
     double demerit = 0;
+    std::uint32_t weight = 1;
   };
 
   CallerTable(std::uint32_t units, std::uint32_t max_callers, Duration window,
               const DemeritDecay& decay)
-      : terms_{.window = window, .decay = decay, .max_callers = max_callers},
-        slots_(max_callers),
+      : slots_(max_callers),
         units_(units),
-        ledger_(terms_, slots_) {}
+        terms_{.window = window, .decay = decay, .max_callers = max_callers},
+        ledger_(terms_, slots_) {
+    page_.Set(terms_);
+  }
 
-  std::uint32_t active() const noexcept { return page_.active.load(std::memory_order_relaxed); }
+  // Other units, window and decay, at `now`. What callers hold stays.
+  void Configure(std::uint32_t units, Duration window, const DemeritDecay& decay,
+                 TimePoint now) noexcept {
+    const TimePoint at = MoveTo(now);
+    const LedgerLock lock(*this);
+    ledger_.AdvanceTo(at);  // What has expired by the old terms.
+    if (window > terms_.window) refusals_.ForgetBefore(terms_.window, ledger_.now());
+    terms_ = {.window = window, .decay = decay, .max_callers = terms_.max_callers};
+    page_.Set(terms_);
+    ledger_.Restart();
+    units_.Resize(units);
+  }
+
+  ActiveCallers active() const noexcept {
+    return ActiveCallers::FromBits(page_.active.load(std::memory_order_relaxed));
+  }
   std::uint32_t in_use() const noexcept { return units_.in_use(); }
   LatestRefusals<Sync>& refusals() noexcept { return refusals_; }
   const LatestRefusals<Sync>& refusals() const noexcept { return refusals_; }
 
-  // A caller asks at `now`. Returns its entry, a new one, or the overflow if there is no room.
-  Caller Ask(const Fingerprint& id, TimePoint now) noexcept {
+  // A caller asks at `now`. Returns its entry, a new one, or the overflow if there is no room. Now
+  // and then, and when it is new, it is weighed: weight() is 1 to 255.
+  template <class Weight>
+  Caller Ask(const Fingerprint& id, TimePoint now, const Weight& weight) noexcept {
     const TimePoint at = MoveTo(now);
     if (!IsDue(at)) [[likely]] {
       Held held = slots_.Find(id);
-      if (held && terms_.MayStay(*held, at)) [[likely]] {
+      if (held && page_.MayStay(*held, at)) [[likely]] {
         held->at = Max(held->at, at);
         return Caller(*this, std::move(held), at);
       }
     }
-    const Asked asked = AskSlowly(id, at);
+    const Asked asked = AskSlowly(id, at, weight());
     return Caller(*this, Held(slots_, asked.index, asked.generation), asked.now);
+  }
+
+  Caller Ask(const Fingerprint& id, TimePoint now) noexcept {
+    return Ask(id, now, [] { return std::uint8_t{1}; });
   }
 
   // The same for the caller of an entry. Returns nobody if it is another's by now, or holds none.
@@ -111,7 +151,7 @@ class CallerTable {
     if (!IsDue(at)) [[likely]] {
       Held held = slots_.Hold(i);
       if (held.generation() != generation || held->held == 0) return {};
-      if (terms_.MayStay(*held, at)) [[likely]] {
+      if (page_.MayStay(*held, at)) [[likely]] {
         held->at = Max(held->at, at);
         return Caller(*this, std::move(held), at);
       }
@@ -120,7 +160,7 @@ class CallerTable {
     ledger_.AdvanceTo(at);
     Held held = slots_.Hold(i);
     if (held.generation() != generation || held->held == 0) return {};
-    ledger_.AskAgain(held);
+    ledger_.AskAgain(held, held->weight);
     return Caller(*this, std::move(held), ledger_.now());
   }
 
@@ -186,12 +226,34 @@ class CallerTable {
   };
   static constexpr unsigned kClocks = 8;
 
-  // What every call reads of the ledger: when it must be asked next, if no caller comes before, and
-  // how many are active.
+  // What every call reads of the ledger: when it must be asked next, if no caller comes before, how
+  // many are active, and the terms. Relaxed throughout: a call beside a change of terms may go by
+  // either, and find its place in the queue by the wrong ones: that is put right when the place
+  // comes up.
   struct alignas(64) Page {
     typename Sync::template Atomic<std::int64_t> next_due{
         TimePoint::max().time_since_epoch().count()};
-    typename Sync::template Atomic<std::uint32_t> active{0};
+    typename Sync::template Atomic<std::uint64_t> active{0};
+    typename Sync::template Atomic<std::uint64_t> per_second{0};  // A double, by its bits.
+    typename Sync::template Atomic<std::int64_t> longest{0};
+    typename Sync::template Atomic<std::uint32_t> unit_bits{0};
+    typename Sync::template Atomic<std::uint32_t> half_window{0};
+
+    void Set(const CallerTerms& terms) noexcept {
+      per_second.store(std::bit_cast<std::uint64_t>(terms.decay.per_second),
+                       std::memory_order_relaxed);
+      longest.store(terms.decay.longest.count(), std::memory_order_relaxed);
+      unit_bits.store(terms.unit_bits, std::memory_order_relaxed);
+      half_window.store(terms.half_window, std::memory_order_relaxed);
+    }
+    DemeritDecay Decay() const noexcept {
+      return {std::bit_cast<double>(per_second.load(std::memory_order_relaxed)),
+              Duration(longest.load(std::memory_order_relaxed))};
+    }
+    bool MayStay(const CallerEntry<Sync>& e, TimePoint at) const noexcept {
+      return CallerTerms::MayStay(unit_bits.load(std::memory_order_relaxed),
+                                  half_window.load(std::memory_order_relaxed), e, at);
+    }
   };
 
   // Holds the ledger's mutex, and tells in the end what became of it.
@@ -201,7 +263,8 @@ class CallerTable {
       table_.mutex_.lock();
     }
     ~LedgerLock() SHED_RELEASE() {
-      Update(table_.page_.active, table_.ledger_.counts().active);
+      const CallerCounts& counts = table_.ledger_.counts();
+      Update(table_.page_.active, ActiveCallers(counts.active, counts.weight).bits());
       Update(table_.page_.next_due, table_.ledger_.NextDue().time_since_epoch().count());
       table_.mutex_.unlock();
     }
@@ -245,22 +308,22 @@ class CallerTable {
     std::uint32_t generation;
     TimePoint now;
   };
-  SHED_APART Asked AskSlowly(Fingerprint id, TimePoint at) noexcept {
+  SHED_APART Asked AskSlowly(Fingerprint id, TimePoint at, std::uint8_t weight) noexcept {
     const LedgerLock lock(*this);
     ledger_.AdvanceTo(at);
-    Held held = ledger_.Ask(id);
+    Held held = ledger_.Ask(id, weight);
     held.LetGo();
     return {held.index(), held.generation(), ledger_.now()};
   }
-  State StateOf(const Held& held, TimePoint at) const noexcept {
+  State StateOf(const Held& held, TimePoint at) const noexcept SHED_REQUIRES(mutex_) {
     return {.tracked = true,
             .active = terms_.IsActive(*held, at),
             .index = held.index(),
             .held = held->held,
-            .demerit = held.DemeritAt(at, terms_.decay)};
+            .demerit = held.DemeritAt(at, terms_.decay),
+            .weight = held->weight};
   }
 
-  const CallerTerms terms_;
   Slots slots_;
 
   std::array<Clock, kClocks> clocks_;
@@ -269,6 +332,7 @@ class CallerTable {
   Page page_;
 
   alignas(64) mutable typename Sync::Mutex mutex_;
+  CallerTerms terms_ SHED_GUARDED_BY(mutex_);
   CallerLedger<Sync> ledger_ SHED_GUARDED_BY(mutex_);
 };
 

@@ -38,6 +38,21 @@ class LatestRefusals {
     lock_.Unlock(number);
   }
 
+  // Forgets those that were more than `window` before `at`: their callers may be others by now.
+  void ForgetBefore(Duration window, TimePoint at) noexcept {
+    const std::uint32_t number = lock_.Lock();
+    const auto old = [&](const auto& when) {
+      return Elapsed(TimePoint(Duration(when.load(std::memory_order_relaxed))), at) > window;
+    };
+    const std::uint64_t who = who_.load(std::memory_order_relaxed);
+    if (old(latest_)) {
+      who_.store(kNoIndex, std::memory_order_release);
+    } else if ((who & kHasBefore) != 0 && old(before_it_)) {
+      who_.store(Index(who), std::memory_order_release);
+    }
+    lock_.Unlock(number);
+  }
+
   // Whether another than `self` was refused at most `window` before `at`. With kNoIndex: anyone.
   bool AnotherWithin(Duration window, std::uint32_t self, TimePoint at) const noexcept {
     // Acquire: see Add.

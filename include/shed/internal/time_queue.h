@@ -37,14 +37,15 @@ class TimeQueue {
  public:
   static constexpr std::uint64_t kNever = ~std::uint64_t{0};
 
-  // For keys up to `span` after the frontier. Uses HeadCount(span) of the owner's links from
-  // `first_head` on.
-  TimeQueue(Duration span, IndexLinks* links, std::uint32_t first_head) noexcept
-      : shift_(UnitBits(span)), heads_(first_head), spare_(first_head + HeadCount(span) - 1) {
+  // For keys up to `span` after the frontier, and never more than `most`. Uses HeadCount(most) of
+  // the owner's links from `first_head` on.
+  TimeQueue(Duration span, Duration most, IndexLinks* links, std::uint32_t first_head) noexcept
+      : heads_(first_head), spare_(first_head + HeadCount(most) - 1), shift_(UnitBits(span)) {
     for (std::uint32_t head = heads_; head <= spare_; ++head) IndexList::MakeEmpty(links, head);
   }
-  static constexpr std::uint32_t HeadCount(Duration span) noexcept {
-    return kRing + Levels(UnitBits(span)) * kDigits + 1;
+
+  static constexpr std::uint32_t HeadCount(Duration most) noexcept {
+    return kRing + Levels(UnitBits(most)) * kDigits + 1;
   }
 
   // A unit of the calendar is 2^UnitBits(span) ns.
@@ -107,12 +108,19 @@ class TimeQueue {
       used_[bucket / 64] &= ~(std::uint64_t{1} << bucket % 64);
     });
     frontier_ = to;
-    while (!IndexList::IsEmpty(links, spare_)) {
-      const std::uint32_t i = links[spare_].next;
-      IndexList::Remove(links, i);
-      const std::uint64_t key = look(i);
-      if (key != kNever) Insert(links, i, key);
-    }
+    HandOut(links, look);
+  }
+
+  // Another span, no more than `most`, and a frontier that fits it, which may lie before the old
+  // one. Calls `look` for all entries, as AdvanceTo does for some.
+  template <class Look>
+  void Restart(IndexLinks* links, Duration span, std::uint64_t frontier,
+               const Look& look) noexcept {
+    for (std::uint32_t head = heads_; head < spare_; ++head) IndexList::Move(links, head, spare_);
+    for (std::uint64_t& used : used_) used = 0;
+    shift_ = UnitBits(span);
+    frontier_ = frontier;
+    HandOut(links, look);
   }
 
   // Calls `look(i)` for each entry that AdvanceTo(to) would look at, and changes nothing.
@@ -130,6 +138,16 @@ class TimeQueue {
   static constexpr std::uint32_t kDigits = 1u << kDigitBits;
   static constexpr std::uint32_t kRing = 256;
   static constexpr unsigned kMaxLevels = 10;
+
+  template <class Look>
+  void HandOut(IndexLinks* links, const Look& look) noexcept {
+    while (!IndexList::IsEmpty(links, spare_)) {
+      const std::uint32_t i = links[spare_].next;
+      IndexList::Remove(links, i);
+      const std::uint64_t key = look(i);
+      if (key != kNever) Insert(links, i, key);
+    }
+  }
 
   // How many digits the part of a key below a unit has.
   static constexpr unsigned Levels(unsigned shift) noexcept {
@@ -168,9 +186,9 @@ class TimeQueue {
     }
   }
 
-  const unsigned shift_;
   const std::uint32_t heads_;
-  const std::uint32_t spare_;  // The head of a list for use inside AdvanceTo.
+  const std::uint32_t spare_;  // The head of a list for use inside HandOut.
+  unsigned shift_;
   std::uint64_t frontier_ = 0;
   std::uint64_t used_[kRing / 64 + kMaxLevels] = {};  // A bit for each list: it may hold entries.
 };
