@@ -19,6 +19,11 @@
 // that is really there. A call that does not accept the delay (Request::max_wait), or finds
 // `max_delayed` admissions waiting, is refused. A refused call uses nothing, and puts off nobody.
 //
+// Until a call is settled it counts at its cost: give an estimate. Where that is far too low, a
+// caller that asks for much at once is not seen to use it until the first of its calls are done,
+// which for delayed ones is after `longest_wait`. (In the lab's `fair-use` users do not notice a
+// tool whose calls cost twice what it said; at 100 times they lose 1 % of their calls.)
+//
 // The library never sleeps: a delayed call is admitted now and told when to begin
 // (AdmissionGuard::wait). In a limiter with a policy that holds calls in flight no wait is offered,
 // so there all delays are refusals with a hint: for delays, put this one in a limiter of its own

@@ -67,6 +67,13 @@ TEST(PrometheusPolicy, ShowsLimitsAndWhatIsInUse) {
                            Pair("shed_caller_share_units", 4), Pair("shed_active_callers", 10),
                            Pair("shed_tracked_callers", 12), Pair("shed_contended", 1),
                            Pair("shed_hogs_total", 2)));
+  UsageThrottle::Snapshot usage;
+  usage.waiting = 3;
+  usage.tracked = 12;
+  usage.blocked_total = 2;
+  EXPECT_THAT(Shown(usage), UnorderedElementsAre(Pair("shed_delayed_requests", 3),
+                                                 Pair("shed_tracked_callers", 12),
+                                                 Pair("shed_callers_blocked_total", 2)));
 }
 
 TEST(PrometheusPolicy, ShowsWhatAdaptiveLimitsMeasure) {
@@ -197,7 +204,8 @@ using Policies =
     ::testing::Types<AdmissionController, AimdLimiter, CircuitBreaker, ConcurrencyLimiter,
                      DemeritTracker, Gradient2Limiter, GradientLimiter, Keyed<RateLimiter, ByRoute>,
                      KneeLimiter, PressureLimiter, QueueDelayLimiter, RateLimiter, RetryBudget,
-                     RetryThrottle, Shadow<RateLimiter>, Switch<RateLimiter>, VegasLimiter>;
+                     RetryThrottle, Shadow<RateLimiter>, Switch<RateLimiter>, UsageThrottle,
+                     VegasLimiter>;
 TYPED_TEST_SUITE(EveryPolicy, Policies);
 TYPED_TEST(EveryPolicy, ShowsSomething) { EXPECT_FALSE(Shown(Fresh<TypeParam>()).empty()); }
 

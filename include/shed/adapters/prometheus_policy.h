@@ -356,6 +356,9 @@ void PolicyMetrics::Callers([[maybe_unused]] const Snapshot& s) {
                        "1 while a caller that takes no more than its share had to be refused.");
   SHED_INTERNAL_METRIC(Counter, Number, "shed_hogs_total", hogs_total,
                        "Times that a caller became a hog.");
+  SHED_INTERNAL_METRIC(Gauge, Number, "shed_delayed_requests", waiting, "Calls told to wait.");
+  SHED_INTERNAL_METRIC(Counter, Number, "shed_callers_blocked_total", blocked_total,
+                       "Times that a caller used more than is delayed.");
   if constexpr (SHED_INTERNAL_HAS_BOTH(keys, Number, made, Number)) {
     Gauge<"shed_keys">("Keys that have a policy of their own.", s.keys);
     Counter<"shed_keys_made_total">("Keys that got one.", s.made);
