@@ -687,6 +687,95 @@ TEST(AdmissionQueue, ACallbackMayUseTheQueue) {
   EXPECT_THAT(line.log, ElementsAre("a", "c"));
 }
 
+// Tells of every call that it is asked about.
+struct Chatty {
+  static constexpr std::string_view kName = "chatty";
+  Verdict Admit(const Request&, TimePoint, Events& events) noexcept {
+    events.Push({.kind = EventKind::kLimitChanged});
+    return Verdict::Admit();
+  }
+};
+// So may an observer of the limiter: it is told when the queue is not locked any more.
+TEST(AdmissionQueue, AnObserverMayUseTheQueue) {
+  using L = BasicLimiter<ManualClock, StdSync, Chatty, ConcurrencyLimiter>;
+  using Queue = AdmissionQueue<L>;
+  struct Nosy : Observer {
+    void OnEvent(const Event& event) noexcept override {
+      if (queue == nullptr) return;
+      times.push_back(event.at);
+      waiting.push_back(queue->Read().TotalWaiting());
+      queue->Leave(leaves);
+      if (held) std::exchange(held, std::nullopt)->Complete(Outcome::kSuccess);
+    }
+    Queue* queue = nullptr;
+    std::vector<TimePoint> times;
+    std::vector<std::uint64_t> waiting;
+    Queue::Ticket leaves;
+    std::optional<Queue::Guard> held;
+  } nosy;
+  ManualClock clock;
+  L limiter(clock, Chatty{}, {.limit = 2}, {.observer = &nosy});
+  Queue queue(limiter);
+  nosy.queue = &queue;
+  std::vector<Queue::Guard> guards;
+  const auto keep = [&](Queue::Guard guard) {
+    if (guard) guards.push_back(std::move(guard));
+  };
+  queue.Enter({}, keep);
+  queue.Enter({}, keep);
+  queue.Enter({}, keep);
+  nosy.leaves = queue.Enter({}, keep);
+  nosy.held = std::move(guards[0]);
+  clock.Advance(1ms);
+  // Lets in the third and tells the observer, who takes the fourth out and ends the first.
+  guards[1].Complete(Outcome::kSuccess);
+  EXPECT_EQ(guards.size(), 3u);
+  const auto now = queue.Read();
+  EXPECT_EQ(now.admitted_after_wait, 1u);
+  EXPECT_EQ(now.left, 1u);
+  EXPECT_EQ(now.TotalWaiting(), 0u);
+  EXPECT_EQ(limiter.Get<ConcurrencyLimiter>().Read({}).in_flight, 1u);
+  // Before the first three of the calls that are asked about nobody waits.
+  EXPECT_THAT(nosy.waiting, ElementsAre(0, 0, 0, 1));
+  EXPECT_EQ(nosy.times.back(), TimePoint(1ms));
+  nosy.queue = nullptr;
+}
+
+// What it changes while the limiter is asked is not lost on who was refused.
+TEST(AdmissionQueue, AnEndByAnObserverLetsTheNextIn) {
+  using L = BasicLimiter<ManualClock, StdSync, Chatty, ConcurrencyLimiter>;
+  using Queue = AdmissionQueue<L>;
+  struct Ender : Observer {
+    void OnEvent(const Event&) noexcept override {
+      if (held && armed) std::exchange(held, std::nullopt)->Complete(Outcome::kSuccess);
+    }
+    bool armed = false;
+    std::optional<Queue::Guard> held;
+  } ender;
+  ManualClock clock;
+  L limiter(clock, Chatty{}, kOne, {.observer = &ender});
+  Queue queue(limiter);
+  queue.Enter({}, [&](Queue::Guard guard) { ender.held.emplace(std::move(guard)); });
+  int ran = 0;
+  const auto run = [&](Queue::Guard guard) { ran += bool{guard}; };
+  queue.Enter({}, run);
+  ender.armed = true;
+  // Asks in vain, and the observer ends the call that is in the way.
+  queue.Poll();
+  EXPECT_EQ(ran, 1);
+  // The same for a newcomer, without and with others that wait.
+  queue.Enter({}, [&](Queue::Guard guard) { ender.held.emplace(std::move(guard)); });
+  queue.Enter({}, run);
+  EXPECT_EQ(ran, 2);
+  ender.armed = false;
+  queue.Enter({}, [&](Queue::Guard guard) { ender.held.emplace(std::move(guard)); });
+  queue.Enter({.criticality = Criticality::kSheddable}, run);
+  ender.armed = true;
+  queue.Enter({}, run);
+  EXPECT_EQ(ran, 4);
+  EXPECT_EQ(queue.Read().TotalWaiting(), 0u);
+}
+
 TEST(AdmissionQueue, ACallbackIsDestroyedOnceWhateverBecomesOfItsCall) {
   OneAtATime line({.max_waiting = 1}, kOne);
   const auto alive = std::make_shared<int>();

@@ -40,9 +40,9 @@
 //
 // Locking: a mutex (Sync::Mutex), which a call that finds nobody waiting and is admitted does not
 // take, nor its end. Under it the limiter is asked for who has waited, so that the order holds and
-// Leave() can tell exactly who has left; so an observer of the limiter must not call the queue.
-// Callbacks never run under it: they run on the thread that entered, ended a call, left or polled,
-// one after the other. A callback that ends its call at once does not go deeper into the stack.
+// Leave() can tell exactly who has left. Callbacks, and the limiter's observer, never run under it:
+// they run on the thread that entered, ended a call, left or polled, one after the other. A
+// callback that ends its call at once does not go deeper into the stack.
 //
 // Source: Ben Maurer, "Fail at Scale", ACM Queue 13(8), 2015: controlled delay and adaptive LIFO.
 #ifndef SHED_ADMISSION_QUEUE_H_
@@ -61,6 +61,7 @@
 #include "shed/internal/answer_frames.h"
 #include "shed/internal/bounds.h"
 #include "shed/internal/inplace_function.h"
+#include "shed/internal/queue_answer.h"
 #include "shed/internal/validate.h"
 #include "shed/internal/waiting_room.h"
 #include "shed/limiter.h"
@@ -101,8 +102,15 @@ class AdmissionQueue {
   AdmissionQueue& operator=(const AdmissionQueue&) = delete;
   // Refuses all that wait, with Reason::kQueueFull. No thread may use the queue any more.
   ~AdmissionQueue() {
-    Answer answer;
-    while (SendAwayAny(answer)) answer.Give();
+    for (bool done = false; !done;) {
+      Answer answer;
+      {
+        const MutexLock lock(mutex_);
+        done = room_.empty();
+        if (!done) SendAway(room_.Soonest(), Reason::kQueueFull, limiter_.Now(), answer);
+      }
+      answer.Give();
+    }
   }
 
   // Calls `callback(guard)` once, unless the call leaves first: before it returns if the call need
@@ -121,6 +129,7 @@ class AdmissionQueue {
         const MutexLock lock(mutex_);
         done = TakePlace(arrival, answer, other);
       }
+      Tell(answer);
       other.Give();
     }
     answer.Give();
@@ -189,18 +198,7 @@ class AdmissionQueue {
   using Frame = internal::AnswerFrames::Frame;
   using Callback = internal::InplaceFunction<Guard&&, kCallbackBytes>;
 
-  struct Answer {
-    Callback callback{};
-    std::optional<Guard> guard{};
-
-    // Does nothing if there is no guard.
-    void Give() noexcept {
-      if (!guard) return;
-      callback(*std::move(guard));
-      callback = Callback();
-      guard.reset();
-    }
-  };
+  using Answer = internal::QueueAnswer<Callback, Guard>;
 
   // A call on its way in.
   struct Arrival {
@@ -213,9 +211,7 @@ class AdmissionQueue {
 
   // The word: those that wait in the lower half, ends in the upper.
   static constexpr std::uint64_t kOneEnd = std::uint64_t{1} << 32;
-  static constexpr std::uint64_t Waiting(std::uint64_t word) noexcept {
-    return word & (kOneEnd - 1);
-  }
+  static constexpr std::uint64_t Waiting(std::uint64_t word) noexcept { return word % kOneEnd; }
   static constexpr std::uint64_t Ends(std::uint64_t word) noexcept { return word / kOneEnd; }
 
   // A call ended.
@@ -229,9 +225,13 @@ class AdmissionQueue {
                        std::optional<Duration> retry_after = std::nullopt) noexcept {
     return Guard(Rejection(L::kPolicyCount, kName, Verdict::Refuse(reason, retry_after)), waited);
   }
-  Guard Ask(const Request& request, Duration waited) noexcept {
-    return Guard(*this, limiter_.TryAdmit(internal::AfterWait(request, waited)), waited);
+  // Under the mutex; Tell() follows without it.
+  Guard Ask(const Request& request, Duration waited, TimePoint now, Answer& answer) noexcept {
+    answer.at = now;
+    const Request asked = internal::AfterWait(request, waited);
+    return Guard(*this, typename L::Guard(limiter_, asked, now, answer.events), waited);
   }
+  void Tell(Answer& answer) noexcept { limiter_.Deliver(answer.events, answer.at); }
 
   // For a call that finds nobody waiting: false if it is not admitted so.
   bool TryAtOnce(Arrival& arrival, Answer& answer) noexcept {
@@ -244,10 +244,12 @@ class AdmissionQueue {
       }
       arrival.ends = Ends(word);
     }
-    return TryNow(arrival, answer);
+    const Request asked = internal::AfterWait(request, Duration(0));
+    arrival.asked.emplace(Guard(*this, limiter_.TryAdmit(asked), Duration(0)));
+    return TakeAtOnce(arrival, answer);
   }
-  bool TryNow(Arrival& arrival, Answer& answer) noexcept {
-    arrival.asked.emplace(Ask(arrival.request, Duration(0)));
+  // Whether it was admitted when it was asked for.
+  bool TakeAtOnce(Arrival& arrival, Answer& answer) noexcept {
     if (!*arrival.asked) return false;
     if (!arrival.request.exempt) at_once_.fetch_add(1, std::memory_order_relaxed);
     answer.guard.emplace(*std::move(arrival.asked));
@@ -272,7 +274,8 @@ class AdmissionQueue {
     }
     if (!arrival.asked && room_.WouldBeFirst(request, now)) {
       arrival.ends = Ends(word_.load(std::memory_order_acquire));
-      if (TryNow(arrival, answer)) return true;
+      arrival.asked.emplace(Ask(request, Duration(0), now, answer));
+      if (TakeAtOnce(arrival, answer)) return true;
     }
     TimePoint not_before = TimePoint::min();
     std::optional<Duration> hint;
@@ -316,11 +319,14 @@ class AdmissionQueue {
     }
     for (;;) {
       Answer answer;
+      bool done = false;
       {
         const MutexLock lock(mutex_);
-        if (!TakeNext(frame, answer)) break;
+        done = !TakeNext(frame, answer);
       }
+      Tell(answer);
       answer.Give();
+      if (done) return;
     }
   }
 
@@ -343,7 +349,7 @@ class AdmissionQueue {
     room_.set_next_try(waiter.not_before);
     if (now < waiter.not_before) return false;
     const Duration waited = Elapsed(waiter.entered, now);
-    Guard guard = Ask(waiter.request, waited);
+    Guard guard = Ask(waiter.request, waited, now, answer);
     if (guard) {
       ++room_.counts.admitted_after_wait;
       room_.counts.longest_wait = internal::Max(room_.counts.longest_wait, waited);
@@ -379,13 +385,6 @@ class AdmissionQueue {
     word_.fetch_sub(1, std::memory_order_relaxed);
     return room_.Remove(place, now);
   }
-  bool SendAwayAny(Answer& answer) noexcept {
-    const MutexLock lock(mutex_);
-    if (room_.empty()) return false;
-    SendAway(room_.Soonest(), Reason::kQueueFull, limiter_.Now(), answer);
-    return true;
-  }
-
   L& limiter_;
   typename Sync::template Atomic<std::uint64_t> word_{0};
   typename Sync::template Atomic<std::uint64_t> at_once_{0};

@@ -16,6 +16,10 @@
 
 namespace shed {
 
+template <class L, class Sync>
+class AdmissionQueue;
+class Events;
+
 namespace internal {
 // Exceptions in flight on this thread; zero where there are none to be had.
 inline int UncaughtExceptions() noexcept {
@@ -108,10 +112,15 @@ class [[nodiscard]] AdmissionGuard {
 
  private:
   friend Limiter;
+  template <class, class>
+  friend class AdmissionQueue;
   enum class State : std::uint8_t { kEmpty, kRefused, kAdmitted, kExempt, kEnded };
 
   AdmissionGuard(Limiter& limiter, const Request& request, TimePoint now) noexcept {
     limiter.Admit(request, now, *this);
+  }
+  AdmissionGuard(Limiter& limiter, const Request& request, TimePoint now, Events& events) noexcept {
+    limiter.AskQuietly(request, now, *this, events);
   }
 
   void EndUnsaid() noexcept {

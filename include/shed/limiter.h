@@ -40,6 +40,9 @@
 
 namespace shed {
 
+template <class L, class Sync>
+class AdmissionQueue;
+
 struct LimiterOptions {
   // In snapshots and events.
   std::string_view name = "limiter";
@@ -173,6 +176,8 @@ class BasicLimiter {
 
  private:
   friend Guard;
+  template <class, class>
+  friend class AdmissionQueue;
 
   struct Nothing {};
   struct ClockReference {
@@ -225,6 +230,13 @@ class BasicLimiter {
 
   SHED_INLINE void Ask(const Request& request, TimePoint now, Guard& guard) noexcept {
     Events events;
+    AskQuietly(request, now, guard, events);
+    Deliver(events, now);
+  }
+  // Leaves it to the caller to deliver the events. An AdmissionQueue asks so under its lock: nobody
+  // is told anything under a lock.
+  SHED_INLINE void AskQuietly(const Request& request, TimePoint now, Guard& guard,
+                              Events& events) noexcept {
     if (AdmitFrom<0>(request, now, guard, events)) [[likely]] {
       guard.exceptions_ = internal::UncaughtExceptions();
       guard.limiter_ = this;
@@ -236,7 +248,6 @@ class BasicLimiter {
       guard.state_ = Guard::State::kRefused;
       counts_.Refused(guard.policy_, guard.verdict_.reason(), request.criticality);
     }
-    Deliver(events, now);
   }
 
   // Asks policy I and those behind it. At a refusal undoes what was admitted, last first.
