@@ -154,6 +154,107 @@ TEST(CircuitBreaker, SparseErrorsDoNotOpen) {
   EXPECT_EQ(b.State(At(seconds(7))), BreakerState::kOpen);
 }
 
+// Calls that never end open it all the same, when the next call asks; those of a later generation,
+// and what was undone or ended, do not.
+TEST(CircuitBreaker, CallsThatHangCountAsSlowBeforeTheyEnd) {
+  Breaker b({.window = seconds(1), .min_calls = 4, .slow_call = milliseconds(80)});
+  std::vector<Breaker::Call> hung;
+  b.Repeat(3, At(seconds(1)), kSuccess);
+  for (int i = 0; i < 3; ++i) hung.push_back(b.Ask(At(seconds(1))));
+  auto cancelled = b.Ask(At(seconds(1)));
+  b.Cancel(cancelled, At(seconds(1)));
+  EXPECT_EQ(b.Read(At(milliseconds(1080))).counts.overdue, 0u);
+  EXPECT_EQ(b.Read(At(milliseconds(1090))).counts.overdue, 3u);
+  EXPECT_EQ(b.State(At(milliseconds(1090))), BreakerState::kClosed);  // Nobody has asked.
+  const auto refused = b.Ask(At(milliseconds(1090)));
+  EXPECT_EQ(refused.verdict, Verdict::Refuse(Reason::kCircuitOpen, seconds(5)));
+  ASSERT_EQ(b.events.size(), 1u);
+  EXPECT_EQ(b.events[0].cause, Cause::kSlowRatio);
+  EXPECT_EQ(b.events[0].count, 3u);
+  EXPECT_EQ(b.events[0].total, 6u);
+  // The next closed time knows nothing of them, even where they end in it.
+  b.Change([](auto& breaker, Events& events) { breaker.Reset(At(seconds(2)), events); });
+  b.Repeat(4, At(seconds(2)), kSuccess);
+  for (auto& call : hung) b.End(call, At(seconds(2)), kSuccess);
+  b.Repeat(4, At(seconds(3)), kSuccess);
+  EXPECT_EQ(b.State(At(seconds(3))), BreakerState::kClosed);
+  EXPECT_EQ(b.Read(At(seconds(3))).counts.slow, 0u);
+}
+
+// One that hung and ends after all is slow once.
+TEST(CircuitBreaker, ACallIsSlowOnceHoweverItIsSeen) {
+  Breaker b({.window = seconds(10), .min_calls = 10, .slow_call = milliseconds(80)});
+  auto call = b.Ask(At(seconds(1)));
+  auto ignored = b.Ask(At(seconds(1)));
+  EXPECT_EQ(b.Read(At(seconds(2))).counts.overdue, 2u);
+  b.End(call, At(seconds(2)), kSuccess);
+  b.End(ignored, At(seconds(2)), kIgnored);
+  const BreakerCounts counts = b.Read(At(seconds(2))).counts;
+  EXPECT_EQ(counts.overdue, 0u);
+  EXPECT_EQ(counts.slow, 1u);
+  EXPECT_EQ(counts.calls, 1u);
+}
+
+// With a count window, and in the ramp, too; by force closed it only counts.
+TEST(CircuitBreaker, CallsThatHangAreSeenInEveryClosedState) {
+  Breaker counted({.count_window = 4, .min_calls = 4, .slow_call = milliseconds(80)});
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(counted.Ask(At(seconds(1))));
+  EXPECT_EQ(counted.Ask(At(seconds(2))).verdict.reason(), Reason::kCircuitOpen);
+
+  Breaker ramped({.min_calls = 2,
+                  .slow_call = milliseconds(80),
+                  .open_for = milliseconds(10),
+                  .probes = 1,
+                  .ramp = seconds(1000)});
+  ramped.Repeat(1, At(seconds(1)), kSuccess);
+  ramped.Change([](auto& breaker, Events& events) { breaker.ForceOpen(At(seconds(1)), events); });
+  ramped.Change([](auto& breaker, Events& events) { breaker.Reset(At(seconds(1)), events); });
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(ramped.Ask(At(seconds(1))));
+  EXPECT_EQ(ramped.Ask(At(seconds(2))).verdict.reason(), Reason::kCircuitOpen);
+  EXPECT_TRUE(ramped.Do(At(seconds(3)), kSuccess));  // The probe; the ramp begins.
+  int admitted = 0;
+  for (int i = 0; i < 10'000 && admitted < 2; ++i) {
+    admitted += ramped.Ask(At(seconds(900))) ? 1 : 0;
+  }
+  EXPECT_EQ(admitted, 2);
+  EXPECT_EQ(ramped.Ask(At(seconds(901))).verdict.reason(), Reason::kCircuitOpen);
+
+  Breaker forced({.min_calls = 1, .slow_call = milliseconds(80)});
+  forced.Change([](auto& breaker, Events& events) { breaker.ForceClosed(At(seconds(1)), events); });
+  EXPECT_TRUE(forced.Ask(At(seconds(1))));
+  EXPECT_TRUE(forced.Ask(At(seconds(2))));
+  EXPECT_EQ(forced.Read(At(seconds(2))).counts.overdue, 1u);
+  EXPECT_FALSE(forced.breaker.AsNew(At(seconds(2))));
+}
+
+// A new slow_call holds for calls that begin from then on.
+TEST(CircuitBreaker, SlowCallsMayBeWatchedFromNowOn) {
+  Options options{.window = seconds(1), .min_calls = 2};
+  Breaker b(options);
+  auto unwatched = b.Ask(At(seconds(1)));
+  options.slow_call = milliseconds(80);
+  EXPECT_EQ(b.breaker.Configure(options, At(seconds(1))), "");
+  auto first = b.Ask(At(seconds(1)));
+  EXPECT_EQ(b.Read(At(seconds(2))).counts.overdue, 1u);
+  options.slow_call = milliseconds(90);
+  EXPECT_EQ(b.breaker.Configure(options, At(seconds(1))), "");
+  EXPECT_EQ(b.Read(At(seconds(2))).counts.overdue, 0u);
+  b.End(unwatched, At(seconds(1)), kSuccess);
+  b.End(first, At(seconds(1)), kSuccess);
+  auto second = b.Ask(At(seconds(2)));
+  auto third = b.Ask(At(seconds(2)));
+  options.slow_call = Duration(0);
+  EXPECT_EQ(b.breaker.Configure(options, At(seconds(2))), "");
+  EXPECT_TRUE(b.Do(At(seconds(5)), kSuccess));  // Off: nobody looks.
+  options.slow_call = milliseconds(90);
+  EXPECT_EQ(b.breaker.Configure(options, At(seconds(5))), "");
+  EXPECT_TRUE(b.Do(At(seconds(6)), kSuccess));
+  b.End(second, At(seconds(6)), kIgnored);
+  b.End(third, At(seconds(6)), kIgnored);
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(b.Ask(At(seconds(8))));
+  EXPECT_EQ(b.Ask(At(seconds(9))).verdict.reason(), Reason::kCircuitOpen);
+}
+
 TEST(CircuitBreaker, SlowCallsOpenFailedOrNot) {
   Breaker b({.consecutive_failures = 0, .slow_call = milliseconds(100), .slow_ratio = 0.5});
   for (int i = 0; i < 10; ++i) b.Do(At(seconds(1)), kSuccess, milliseconds(100));  // Not slower.

@@ -12,7 +12,8 @@
 //                failed / calls >= failure_ratio, or slow / calls >= slow_ratio.
 //              Judged at the end of each failed or slow call: a good call opens nothing. kFailure
 //              and kOverload are failures; kIgnored is no call at all; slow is what took longer
-//              than `slow_call`, failed or not.
+//              than `slow_call`, failed or not. What has not ended by then is slow, too, or calls
+//              that hang would never be seen: judged every eighth of `slow_call`, if anybody asks.
 //   open       refuses for `open_for`, and says how much of it is left.
 //   half-open  begun by the first call that asks when the open time is over. Admits at most
 //              `probes` at a time. `probes` successes close; one probe that failed, was slow or is
@@ -32,10 +33,11 @@
 // State: one word with generation and phase, which is all that the closed path reads; a striped
 // window with one add per call; a word that counts failures in a row, written only when it changes.
 //
-// Locking: the closed path is lock-free with a time window (a mutex where a slice turns). A count
-// window has its mutex taken at each end of a call: the last n in order of completion is an order
-// that threads must agree on. All changes of state, and probes, are under that mutex; refusals are
-// not, and write nothing that another thread writes.
+// Locking: the closed path is lock-free with a time window (a mutex where a slice turns); with
+// `slow_call` each call writes a shared word as it begins and as it ends. A count window has its
+// mutex taken at each end of a call: the last n in order of completion is an order that threads
+// must agree on. All changes of state, and probes, are under that mutex; refusals are not, and
+// write nothing that another thread writes.
 //
 // Source: Nygard, "Release It!"; defaults as Netflix Hystrix.
 #ifndef SHED_CIRCUIT_BREAKER_H_
@@ -52,9 +54,11 @@
 #include "shed/internal/breaker_machine.h"
 #include "shed/internal/breaker_rule.h"
 #include "shed/internal/breaker_terms.h"
+#include "shed/internal/breaker_ticket.h"
 #include "shed/internal/count_window.h"
 #include "shed/internal/failure_row.h"
 #include "shed/internal/hints.h"
+#include "shed/internal/overdue_calls.h"
 #include "shed/internal/probe_slots.h"
 #include "shed/internal/sliding_window.h"
 #include "shed/internal/validate.h"
@@ -70,23 +74,7 @@ class BasicCircuitBreaker {
   using Options = CircuitBreakerOptions;
   static constexpr std::string_view kName = "circuit_breaker";
 
-  // One word, written and read as a whole: a read of eight bytes that were written as two times
-  // four waits for both.
-  class Ticket {
-   public:
-    constexpr Ticket() noexcept = default;
-    constexpr explicit Ticket(std::uint32_t generation, std::uint32_t probe = 0) noexcept
-        : word_(std::uint64_t{generation} << 32 | probe) {}
-    // 0: nothing was admitted, or it has ended.
-    constexpr std::uint32_t generation() const noexcept {
-      return static_cast<std::uint32_t>(word_ >> 32);
-    }
-    // The slot held, from 1; 0 for a call that is no probe.
-    constexpr std::uint32_t probe() const noexcept { return static_cast<std::uint32_t>(word_); }
-
-   private:
-    std::uint64_t word_ = 0;
-  };
+  using Ticket = internal::BreakerTicket;
   struct Snapshot {
     BreakerState state = BreakerState::kClosed;
     std::uint32_t generation = 0;
@@ -109,6 +97,7 @@ class BasicCircuitBreaker {
         window_(options.window) {
     MutexLock lock(mutex_);
     machine_.open_for = options.open_for;
+    Watch(options.slow_call);
     Settle();
   }
   BasicCircuitBreaker(const BasicCircuitBreaker&) = delete;
@@ -136,7 +125,8 @@ class BasicCircuitBreaker {
 
   void Cancel(Ticket& ticket, const Verdict&, TimePoint now, Events& events) noexcept {
     const Ticket mine = Take(ticket);
-    if (mine.probe() != 0) EndProbe(mine, now, Outcome::kIgnored, false, events);
+    if (mine.probe() != 0) return EndProbe(mine, now, Outcome::kIgnored, false, events);
+    if (mine.generation() == gate_.generation()) overdue_.End(mine.watched());
   }
 
   void Complete(Ticket& ticket, const Completion& end, Events& events) noexcept {
@@ -187,13 +177,14 @@ class BasicCircuitBreaker {
     // What may throw, first.
     slots_.Reserve(static_cast<std::size_t>(options.probes));
     internal::CountWindow recent(recent_, static_cast<std::size_t>(options.count_window));
+    Watch(options.slow_call);
     recent_.Swap(recent);
     slots_.Allow(static_cast<std::size_t>(options.probes));
     window_.SetWindow(options.window, now);
     machine_.SetOpenFor(options.open_for, options.max_open_for);
     terms_.Set(options);
     gate_.SetRamp(options.ramp);
-    if (machine_.state == BreakerState::kHalfOpen) PublishProbes();
+    PublishProbes();
     return "";
   }
 
@@ -237,11 +228,17 @@ class BasicCircuitBreaker {
   static Ticket Take(Ticket& ticket) noexcept { return std::exchange(ticket, Ticket()); }
 
   SHED_APART Verdict AdmitUnlessOpen(TimePoint now, Ticket& ticket, Events& events) noexcept {
+    if (gate_.closed() && overdue_.Turn(now)) LookAtOverdue(now, events);
     std::uint32_t generation = 0;
     Verdict answer = Verdict::Admit();
     if (!gate_.Ask(now, generation, answer)) return AdmitLocked(now, ticket, events);
-    ticket = Ticket(generation);
+    if (answer.admitted()) ticket = Ticket(generation, overdue_.Begin(now, generation));
     return answer;
+  }
+  SHED_SELDOM void LookAtOverdue(TimePoint now, Events& events) noexcept {
+    if (overdue_.Count(now) == 0) return;
+    MutexLock lock(mutex_);
+    Trip(machine_.generation, now, Counts(now), events);
   }
 
   // For a call that may change the state: the first after the open time or the ramp, a probe, or
@@ -271,7 +268,7 @@ class BasicCircuitBreaker {
       machine_.ramping = false;
       gate_.Publish(machine_, false);
     }
-    ticket = Ticket(machine_.generation);
+    ticket = Ticket(machine_.generation, overdue_.Begin(now, machine_.generation));
     return Verdict::Admit();
   }
 
@@ -313,7 +310,9 @@ class BasicCircuitBreaker {
                                 Events& events) noexcept {
     const bool slow = terms_.IsSlow(Elapsed(started, now));
     if (mine.probe() != 0) return EndProbe(mine, now, outcome, slow, events);
-    if (mine.generation() != gate_.generation() || outcome == Outcome::kIgnored) return;
+    if (mine.generation() != gate_.generation()) return;
+    overdue_.End(mine.watched());
+    if (outcome == Outcome::kIgnored) return;
     const bool failed = outcome != Outcome::kSuccess;
     if (terms_.counts_calls()) return CompleteCounted(mine, now, failed, slow, events);
     const std::uint32_t row = row_.Add(failed, mine.generation());
@@ -333,6 +332,7 @@ class BasicCircuitBreaker {
   void Weigh(std::uint32_t generation, TimePoint now, std::uint32_t row, Events& events) noexcept {
     BreakerCounts counts = CountsOf(window_.Sum(now, generation));
     counts.failed_in_a_row = row;
+    counts.overdue = overdue_.Count(now);
     if (Judge(terms_.rule(), counts) == Cause::kNone) return;
     MutexLock lock(mutex_);
     Trip(generation, now, counts, events);
@@ -355,6 +355,7 @@ class BasicCircuitBreaker {
     BreakerCounts counts =
         terms_.counts_calls() ? recent_.counts() : CountsOf(window_.Sum(now, machine_.generation));
     counts.failed_in_a_row = row_.Read();
+    counts.overdue = overdue_.Count(now);
     return counts;
   }
 
@@ -365,8 +366,13 @@ class BasicCircuitBreaker {
       recent_.Clear();
       window_.Clear(machine_.generation);
       row_.Clear(machine_.generation);
+      overdue_.Clear(machine_.generation);
     }
     gate_.Publish(machine_, false);
+  }
+  void Watch(Duration slow_call) SHED_REQUIRES(mutex_) {
+    overdue_.SetLongest(slow_call, machine_.generation);
+    gate_.SetWatched(slow_call != Duration(0));
   }
   void PublishProbes() noexcept SHED_REQUIRES(mutex_) {
     machine_.overdue_after = After(slots_.Oldest(), terms_.probe_timeout());
@@ -379,6 +385,7 @@ class BasicCircuitBreaker {
   internal::ProbeSlots slots_ SHED_GUARDED_BY(mutex_);
   internal::CountWindow recent_ SHED_GUARDED_BY(mutex_);
 
+  internal::OverdueCalls<Sync> overdue_;
   internal::FailureRow<Sync> row_;
   internal::BreakerGate<Sync> gate_;
   internal::SlidingWindow<Sync, 4> window_;

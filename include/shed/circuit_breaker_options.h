@@ -19,12 +19,13 @@ struct CircuitBreakerOptions {
   // Not 0: count the last so many calls, however old, instead of those in `window`. Default 0,
   // range 0 to 4096.
   std::int64_t count_window = 0;
-  // So many calls must have ended before a ratio is judged. Default 20, range 1 to 1'000'000, at
-  // most `count_window` if that is not 0.
+  // So many calls must have ended (or be slow, for that ratio) before a ratio is judged. Default
+  // 20, range 1 to 1'000'000, at most `count_window` if that is not 0.
   std::int64_t min_calls = 20;
   // The share of failed calls that opens. Default 0.5, range 0.0001 to 1.
   double failure_ratio = 0.5;
-  // A call is slow when it took longer. Default 0 (none is), range 0 to 24 h.
+  // A call is slow when it took longer, or is in flight for longer. Default 0 (none is), range 0 to
+  // 24 h.
   Duration slow_call{0};
   // The share of slow calls that opens. Default 0.5, range 0.0001 to 1.
   double slow_ratio = 0.5;

@@ -32,6 +32,14 @@ static_assert(JudgeBreaker(Options{}, {.calls = 20, .slow = 20}) == Cause::kNone
 static_assert(JudgeBreaker(kSlow, {.calls = 20, .slow = 10}) == Cause::kSlowRatio);
 static_assert(JudgeBreaker(kSlow, {.calls = 20, .slow = 9}) == Cause::kNone);
 
+// What hangs is as slow as what ended late, and says nothing of failures.
+static_assert(JudgeBreaker(kSlow, {.calls = 10, .slow = 1, .overdue = 10}) == Cause::kSlowRatio);
+static_assert(JudgeBreaker(kSlow, {.calls = 10, .overdue = 9}) == Cause::kNone);
+static_assert(JudgeBreaker(kSlow, {.overdue = 20}) == Cause::kSlowRatio);
+static_assert(JudgeBreaker(kSlow, {.overdue = 19}) == Cause::kNone);
+static_assert(JudgeBreaker(kSlow, {.calls = 19, .failed = 19, .overdue = 1}) == Cause::kNone);
+static_assert(JudgeBreaker(Options{}, {.calls = 20, .overdue = 100}) == Cause::kNone);
+
 // k of n is at the ratio k / n, for every k and n: a product ratio · n is above k for some (0.07 ·
 // 100), and they would never open.
 TEST(BreakerRule, ARatioIsReachedExactly) {
@@ -61,6 +69,11 @@ TEST(BreakerRule, TheEventHasTheNumbersOfItsCause) {
   EXPECT_EQ(slow.count, 30u);
   EXPECT_EQ(slow.value, 0.75);
   EXPECT_EQ(slow.threshold, 0.7);
+  const Event hung =
+      BreakerOpened(kSlow, Cause::kSlowRatio, {.calls = 40, .slow = 10, .overdue = 60});
+  EXPECT_EQ(hung.count, 70u);
+  EXPECT_EQ(hung.total, 100u);
+  EXPECT_EQ(hung.value, 0.7);
 }
 
 }  // namespace

@@ -27,6 +27,12 @@ class BreakerOracle {
   };
   Answer Admit(TimePoint now, int call) {
     Expire(now);
+    if (o_.slow_call > Duration(0) &&
+        (state_ == BreakerState::kClosed || state_ == BreakerState::kForcedClosed) &&
+        AskSlice(now) > latest_asked_) {
+      latest_asked_ = AskSlice(now);
+      if (Overdue(now) > 0 && state_ == BreakerState::kClosed) Judge(now);
+    }
     switch (state_) {
       case BreakerState::kForcedOpen:
         return {.verdict = Verdict::Refuse(Reason::kCircuitOpen)};
@@ -57,6 +63,10 @@ class BreakerOracle {
     return {};
   }
   int epoch() const { return epoch_; }
+  // The call was admitted, whatever a draw had to do with it.
+  void Admitted(TimePoint now, int call) {
+    if (were_probes_.count(call) == 0) in_flight_.push_back({call, AskSlice(now)});
+  }
 
   // `epoch` is what epoch() was after the call was admitted.
   void End(int call, int epoch, TimePoint started, TimePoint now, std::optional<Outcome> outcome) {
@@ -74,7 +84,9 @@ class BreakerOracle {
       if (++successes_ == o_.probes) Close(now, true);
       return;
     }
-    if (epoch != epoch_ || ignored) return;
+    if (epoch != epoch_) return;
+    std::erase_if(in_flight_, [&](const InFlight& other) { return other.call == call; });
+    if (ignored) return;
     row_ = failed ? row_ + 1 : 0;
     Record(now, failed, slow);
     if ((failed || slow) && state_ == BreakerState::kClosed) Judge(now);
@@ -133,6 +145,26 @@ class BreakerOracle {
     int call;
     TimePoint started;
   };
+  struct InFlight {
+    int call;
+    std::int64_t slice;
+  };
+
+  // Slices of when calls asked: an eighth of slow_call, a microsecond at least.
+  std::int64_t AskSlice(TimePoint at) const {
+    const std::int64_t width = std::max<std::int64_t>((o_.slow_call.count() + 7) / 8, 1000);
+    const std::int64_t ns = at.time_since_epoch().count();
+    return ns >= 0 ? ns / width : -((-ns + width - 1) / width);
+  }
+  // Of the calls in flight, those whose whole slice is longer ago than slow_call, or sixteen slices
+  // behind the latest.
+  std::uint32_t Overdue(TimePoint now) const {
+    if (o_.slow_call == Duration(0)) return 0;
+    const std::int64_t young = std::max(AskSlice(now - o_.slow_call), latest_asked_ - 15);
+    return static_cast<std::uint32_t>(
+        std::count_if(in_flight_.begin(), in_flight_.end(),
+                      [&](const InFlight& call) { return call.slice < young; }));
+  }
 
   std::int64_t Slice(TimePoint at) const {
     const std::int64_t width = o_.window.count() / 10;
@@ -147,6 +179,7 @@ class BreakerOracle {
     BreakerCounts counts;
     if (state_ != BreakerState::kClosed && state_ != BreakerState::kForcedClosed) return counts;
     counts.failed_in_a_row = static_cast<std::uint32_t>(row_);
+    counts.overdue = Overdue(now);
     const std::int64_t newest = std::max(latest_, Slice(now));
     const auto size = static_cast<std::int64_t>(calls_.size());
     for (std::int64_t i = 0; i < size; ++i) {
@@ -163,14 +196,18 @@ class BreakerOracle {
     const BreakerCounts c = Counts(now);
     const auto n = static_cast<double>(c.calls);
     const auto failed = static_cast<double>(c.failed);
-    const auto slow = static_cast<double>(c.slow);
     const bool enough = c.calls >= static_cast<std::uint64_t>(o_.min_calls);
     if (o_.consecutive_failures > 0 && row_ >= o_.consecutive_failures) {
       Open(now, Cause::kConsecutiveFailures, c.failed_in_a_row, c.calls);
     } else if (enough && failed / n >= o_.failure_ratio) {
       Open(now, Cause::kFailureRatio, c.failed, c.calls);
-    } else if (enough && o_.slow_call > Duration(0) && slow / n >= o_.slow_ratio) {
-      Open(now, Cause::kSlowRatio, c.slow, c.calls);
+    } else if (o_.slow_call > Duration(0)) {
+      const std::uint64_t all = c.calls + c.overdue;
+      const std::uint64_t slow = c.slow + c.overdue;
+      if (all >= static_cast<std::uint64_t>(o_.min_calls) &&
+          static_cast<double>(slow) / static_cast<double>(all) >= o_.slow_ratio) {
+        Open(now, Cause::kSlowRatio, slow, all);
+      }
     }
   }
 
@@ -178,6 +215,7 @@ class BreakerOracle {
     state_ = state;
     ++epoch_;
     calls_.clear();
+    in_flight_.clear();
     probes_.clear();
     successes_ = 0;
     row_ = 0;
@@ -218,6 +256,8 @@ class BreakerOracle {
   int epoch_ = 0;
   std::vector<Call> calls_;
   std::int64_t latest_ = std::numeric_limits<std::int64_t>::min() / 2;
+  std::vector<InFlight> in_flight_;  // Of this closed time.
+  std::int64_t latest_asked_ = std::numeric_limits<std::int64_t>::min() / 2;
   std::int64_t row_ = 0;
   std::vector<Probe> probes_;
   std::set<int> were_probes_;  // And have not ended, whatever became of their half-open time.

@@ -34,6 +34,7 @@ inline void CompareBreaker(Differences& differences, const CircuitBreaker::Snaps
   differences.Same("failed", got.counts.failed, want.counts.failed);
   differences.Same("slow", got.counts.slow, want.counts.slow);
   differences.Same("failed_in_a_row", got.counts.failed_in_a_row, want.counts.failed_in_a_row);
+  differences.Same("overdue", got.counts.overdue, want.counts.overdue);
   differences.Same("opens_total", got.opens_total, want.opens_total);
   differences.Same("open_since", got.open_since, want.open_since);
   differences.Same("retry_after", got.retry_after, want.retry_after);
@@ -56,7 +57,10 @@ class BreakerTwin {
     CompareBreaker(differences_, got, want);
     CompareEvents(events);
     held.epoch = oracle_.epoch();
-    if (got.admitted()) held_.push_back(held);
+    if (got.admitted()) {
+      oracle_.Admitted(now, held.call);
+      held_.push_back(held);
+    }
     return got;
   }
   // Requires i < held(), as do Cancel and Forget.

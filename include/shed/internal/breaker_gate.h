@@ -27,14 +27,18 @@ class BreakerGate {
   // Relaxed, both: calls that ask at the same time may be answered by either.
   Duration ramp() const noexcept { return Duration(ramp_.load(std::memory_order_relaxed)); }
   void SetRamp(Duration ramp) noexcept { ramp_.store(ramp.count(), std::memory_order_relaxed); }
+  // Whether each call that is admitted has to be counted as it begins; from the next Publish on.
+  void SetWatched(bool watched) noexcept { all_ = watched ? Phase::kAdmitWatched : Phase::kAdmit; }
 
-  // Returns true, and the generation, if every call is admitted: the closed path.
+  // Returns true, and the generation, if every call is admitted, and no more need be done.
   bool Open(std::uint32_t& generation) const noexcept {
     const std::uint64_t word = Load();
     generation = GenerationOf(word);
     return PhaseOf(word) == Phase::kAdmit;
   }
   std::uint32_t generation() const noexcept { return GenerationOf(Load()); }
+  // Whether a call that is admitted is no probe.
+  bool closed() const noexcept { return PhaseOf(Load()) <= Phase::kRamp; }
 
   // `answer` comes in as an admission. Returns true, and the answer (with the generation if it is
   // to admit); or false if something is due, and the machine must answer, under the lock. A refusal
@@ -45,6 +49,7 @@ class BreakerGate {
     // is as right.
     switch (PhaseOf(word)) {
       case Phase::kAdmit:
+      case Phase::kAdmitWatched:
         generation = GenerationOf(word);
         return true;
       case Phase::kForcedOpen:
@@ -77,7 +82,7 @@ class BreakerGate {
 
   // One writer at a time.
   void Publish(const BreakerMachine& machine, bool probes_out) noexcept {
-    Phase phase = Phase::kAdmit;
+    Phase phase = all_;
     if (machine.ramping) phase = Phase::kRamp;
     if (machine.state == BreakerState::kOpen) phase = Phase::kOpen;
     if (machine.state == BreakerState::kForcedOpen) phase = Phase::kForcedOpen;
@@ -93,7 +98,15 @@ class BreakerGate {
   }
 
  private:
-  enum class Phase : std::uint8_t { kAdmit, kRamp, kOpen, kProbe, kProbesOut, kForcedOpen };
+  enum class Phase : std::uint8_t {
+    kAdmit,
+    kAdmitWatched,
+    kRamp,
+    kOpen,
+    kProbe,
+    kProbesOut,
+    kForcedOpen
+  };
   using Time = typename Sync::template Atomic<std::int64_t>;
 
   static constexpr Phase PhaseOf(std::uint64_t word) noexcept {
@@ -117,6 +130,7 @@ class BreakerGate {
   Time overdue_after_{0};
   Time ramp_from_{0};
   Time ramp_{0};
+  Phase all_ = Phase::kAdmit;  // That admits every call; the writer's.
   Draws<Sync> draws_;
 };
 

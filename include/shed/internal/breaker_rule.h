@@ -9,13 +9,14 @@
 
 namespace shed {
 
-// What a circuit breaker looks at: the calls that ended in its window, and the failures since the
-// last success.
+// What a circuit breaker looks at: the calls that ended in its window, the failures since the last
+// success, and the calls that have not ended and are slow already.
 struct BreakerCounts {
   std::uint64_t calls = 0;
   std::uint64_t failed = 0;
   std::uint64_t slow = 0;
   std::uint32_t failed_in_a_row = 0;
+  std::uint32_t overdue = 0;  // In neither of the first three.
 
   friend constexpr bool operator==(const BreakerCounts&, const BreakerCounts&) = default;
 };
@@ -37,9 +38,14 @@ constexpr Cause JudgeBreaker(const Options& options, const BreakerCounts& counts
       reached(counts.failed_in_a_row, options.consecutive_failures)) {
     return Cause::kConsecutiveFailures;
   }
-  if (!reached(counts.calls, options.min_calls)) return Cause::kNone;
-  if (Ratio(counts.failed, counts.calls) >= options.failure_ratio) return Cause::kFailureRatio;
-  if (options.slow_call != Duration(0) && Ratio(counts.slow, counts.calls) >= options.slow_ratio) {
+  if (reached(counts.calls, options.min_calls) &&
+      Ratio(counts.failed, counts.calls) >= options.failure_ratio) {
+    return Cause::kFailureRatio;
+  }
+  // Those that hang are as slow as those that ended late.
+  const std::uint64_t calls = counts.calls + counts.overdue;
+  if (options.slow_call != Duration(0) && reached(calls, options.min_calls) &&
+      Ratio(counts.slow + counts.overdue, calls) >= options.slow_ratio) {
     return Cause::kSlowRatio;
   }
   return Cause::kNone;
@@ -57,8 +63,9 @@ constexpr Event BreakerOpened(const Options& options, Cause cause,
     return event;
   }
   const bool slow = cause == Cause::kSlowRatio;
-  event.count = slow ? counts.slow : counts.failed;
-  event.value = Ratio(event.count, counts.calls);
+  if (slow) event.total += counts.overdue;
+  event.count = slow ? counts.slow + counts.overdue : counts.failed;
+  event.value = Ratio(event.count, event.total);
   event.threshold = slow ? options.slow_ratio : options.failure_ratio;
   return event;
 }
