@@ -28,7 +28,8 @@ set(base_includes mutex chrono optional)
 # and what comes on top.
 file(STRINGS ${INCLUDE}/shed/shed.h core_includes REGEX "^#include \"shed/")
 list(TRANSFORM core_includes REPLACE ".*\"(shed/[a-z0-9_]+\\.h)\".*" "\\1")
-list(REMOVE_ITEM core_includes shed/any_guard.h shed/event_text.h shed/tsc_clock.h)
+list(REMOVE_ITEM core_includes shed/any_guard.h shed/event_text.h shed/tsc_clock.h
+     shed/admission_queue.h shed/admission_wait.h)
 foreach(header IN LISTS core_includes)
   file(STRINGS ${INCLUDE}/${header} abseil REGEX "^#include \"absl/")
   if(abseil)
