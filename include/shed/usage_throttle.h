@@ -21,8 +21,8 @@
 //
 // Until a call is settled it counts at its cost: give an estimate. Where that is far too low, a
 // caller that asks for much at once is not seen to use it until the first of its calls are done,
-// which for delayed ones is after `longest_wait`. (In the lab's `fair-use` users do not notice a
-// tool whose calls cost twice what it said; at 100 times they lose 1 % of their calls.)
+// which for delayed ones may be `longest_wait` later. (In the lab's `fair-use` a tool's calls come
+// to twice what it said, and users do not notice it.)
 //
 // The library never sleeps: a delayed call is admitted now and told when to begin
 // (AdmissionGuard::wait). In a limiter with a policy that holds calls in flight no wait is offered,
@@ -344,7 +344,8 @@ class BasicUsageThrottle {
     if (ticket.index == internal::kNoIndex) return {};
     if (ticket.place) places_.GiveBack(std::exchange(ticket.place, Taken{}));
     Held caller = callers_.Of(std::exchange(ticket.index, internal::kNoIndex), ticket.generation);
-    if (caller) --caller->in_flight;
+    // Not below zero, whatever is done with copies of a ticket.
+    if (caller && caller->in_flight > 0) --caller->in_flight;
     return caller;
   }
 

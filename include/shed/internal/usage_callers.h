@@ -223,6 +223,9 @@ class UsageCallers {
     const std::uint32_t found = Find(id, bucket);
     if (found != kNoIndex) [[likely]]
       return found;
+    return Make(id, bucket);
+  }
+  std::uint32_t Make(const Fingerprint& id, std::uint32_t bucket) noexcept {
     const std::uint32_t i = TakeFree();
     if (i == kNoIndex) return kNoIndex;
     Entry& entry = entries_[i];
