@@ -88,6 +88,9 @@ void RegisterRows() {
   Row<FairShare<1'000>>("FairShare1k", true);
   Row<FairShare<10'000>>("FairShare10k", false);
   Row<FairShare<100'000>>("FairShare100k", false);
+  Row<FairUse<10>>("FairUse10", false);
+  Row<FairUse<1'000>>("FairUse1k", true);
+  Row<FairUse<10'000>>("FairUse10k", false);
   Row<FairShareRefuse<10>>("FairShareRefuse10", false);
   Row<FairShareRefuse<10'000>>("FairShareRefuse10k", false);
 }
@@ -150,6 +153,7 @@ void PrintSizes() {
   PrintSize<GradientLimiter>("GradientLimiter");
   std::printf("%-22s %7zu\n", "  of it its histogram", sizeof(internal::LatencyHistogram<StdSync>));
   PrintSize<DemeritTracker>("DemeritTracker");
+  PrintSize<UsageThrottle>("UsageThrottle");
   std::printf("%-22s %7zu\n", "five in a limiter", sizeof(Five));
   std::printf("%-22s %7zu\n", "  and its guard", sizeof(Five::Guard));
 }

@@ -27,6 +27,7 @@
 #include "shed/rate_limiter.h"
 #include "shed/solo.h"
 #include "shed/tsc_clock.h"
+#include "shed/usage_throttle.h"
 
 namespace shed::bench {
 
@@ -355,6 +356,19 @@ struct FairShare : PolicyPair<DemeritTracker> {
   // All of them stay active while it is measured.
   FairShare()
       : PolicyPair({.budget = 1'000'000,
+                    .window = kLongWindow,
+                    .max_callers = static_cast<std::int64_t>(kCallers)}) {
+    callers.ForEach([this](std::string_view name) { At(SteadyClock::Now(), {.caller = name}); });
+  }
+  bool operator()() noexcept { return At(SteadyClock::Now(), {.caller = callers.Next()}); }
+};
+// Callers that keep within their allowance.
+template <std::size_t kCallers>
+struct FairUse : PolicyPair<UsageThrottle> {
+  Callers<kCallers> callers;
+  FairUse()
+      : PolicyPair({.soft = 1'000'000'000'000,
+                    .hard = 1'000'000'000'000,
                     .window = kLongWindow,
                     .max_callers = static_cast<std::int64_t>(kCallers)}) {
     callers.ForEach([this](std::string_view name) { At(SteadyClock::Now(), {.caller = name}); });

@@ -64,6 +64,8 @@ inline constexpr std::array kTargets = {
     Target{"fair_share_1k", "FairShare1k", "ClockFloor", 1, 1, 3.3},
     Scales("fair_share_1k", "FairShare1k", 2.5),
     Target{"fair_share_refuse_10k", "FairShareRefuse10k", "FairShareRefuse10", 1, 1, 2.0},
+    Target{"fair_use_10k", "FairUse10k", "FairUse10", 1, 1, 2.0},
+    Scales("fair_use_1k", "FairUse1k", 2.5),
     Target{"tsc_five_pair", "TscFivePair", "FivePair", 1, 1, 0.8},
     Target{"no_sync_five_pair", "NoSyncFivePair", "FivePair", 1, 1, 0.9},
 };
