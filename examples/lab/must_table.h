@@ -129,6 +129,16 @@ inline constexpr MustRow kMustTable[] = {
     {"bulkhead", "knee-classes", "critical_share", Is::kAtLeast, 0.99},
     {"bulkhead", "knee-classes", "goodput_per_s", Is::kAtLeast, 2550},
 
+    // Half the calls of ten seconds never return. Without a limit their clients wait in vain; with
+    // one, adaptive or not, its permits are gone for good, unless a breaker sees what hangs.
+    {"hang", "none", "timeouts_per_s", Is::kAtLeast, 450},
+    {"hang", "concurrency", "goodput_after_share", Is::kAtMost, 0.01},
+    {"hang", "knee", "goodput_after_share", Is::kAtMost, 0.01},
+    {"hang", "breaker-slow", "timeouts_per_s", Is::kAtMost, 10},
+    {"hang", "breaker-slow", "reached_share", Is::kAtMost, 0.03},
+    {"hang", "breaker-slow", "goodput_after_share", Is::kAtLeast, 0.99},
+    {"hang", "breaker-slow", "normal_after_s", Is::kAtMost, 6},
+
     // A slow route does not lower the limit of a fast one that has its own.
     {"per-route", "gradient", "fast_share", Is::kAtMost, 0.85},
     {"per-route", "gradient-by-route", "fast_share", Is::kAtLeast, 0.9999},

@@ -195,6 +195,20 @@ Scenario Bulkhead() {
   return s;
 }
 
+Scenario Hang() {
+  Scenario s = Sized(kUsual, "hang",
+                     "half the calls of 20 to 30 s never return, and never give their permit back");
+  s.sources = From({{0s, 1000}});
+  s.phases = {
+      {0s, Takes(3ms)},
+      {20s,
+       {{.share = 0.5, .time = 3ms, .waits = shed::sim::kForEver}, {.share = 0.5, .time = 3ms}}},
+      {30s, Takes(3ms)}};
+  s.budget = 200;
+  s.event = {20s, 30s};
+  return s;
+}
+
 Scenario PerRoute() {
   Scenario s =
       Sized(kUsual, "per-route",
@@ -299,6 +313,7 @@ std::vector<Scenario> MakeAll() {
           Classes(),
           RetryStorm(),
           Bulkhead(),
+          Hang(),
           PerRoute(),
           ShadowedLimit(),
           Fleet(),

@@ -238,6 +238,23 @@ GateFactory BreakerStack(const Scenario&, std::uint64_t seed) {
   };
 }
 
+// Sees calls that hang before all permits are gone.
+GateFactory BreakerSlow(const Scenario& scenario, std::uint64_t seed) {
+  return [seed, limit = scenario.budget == 0 ? 16 : scenario.budget](const ManualClock& clock,
+                                                                     std::uint32_t caller) {
+    return MakeGate<SimLimiter<Breaker, Concurrency>>(
+        NoLimit{}, clock,
+        shed::CircuitBreakerOptions{.count_window = 50,
+                                    .slow_call = 32ms,
+                                    .slow_ratio = 0.3,
+                                    .open_for = 2s,
+                                    .probe_timeout = 1s,
+                                    .ramp = 2s,
+                                    .seed = seed + caller},
+        shed::ConcurrencyLimiterOptions{.limit = limit});
+  };
+}
+
 // A budget that is the service's capacity where that is known, else the default.
 shed::DemeritTrackerOptions DemeritOptions(const Scenario& scenario, std::uint64_t seed) {
   shed::DemeritTrackerOptions options{.seed = seed};
@@ -306,6 +323,8 @@ std::vector<Stack> MakeAll() {
       {"retry-budget", "RetryBudget, all defaults", RetryBudgetStack},
       {"retry-throttle", "RetryThrottle, all defaults", RetryThrottleStack},
       {"breaker", "CircuitBreaker, all defaults", BreakerStack},
+      {"breaker-slow",
+       "CircuitBreaker that sees calls of 32 ms, ConcurrencyLimiter, 16 (hang: 200)", BreakerSlow},
       {"demerit", "DemeritTracker, defaults (noisy-neighbour: budget 40)", DemeritStack},
       {"usage", "UsageThrottle, 12 s of work a minute, refused above 24 s", UsageStack},
       {"all", "DemeritTracker, CircuitBreaker, KneeLimiter", All},

@@ -111,7 +111,7 @@ TEST_F(Cli, WritesTheFiguresAsJson) {
   const std::string text = Read(file);
   const json array = json::parse(text);
   ASSERT_TRUE(array.is_array());
-  EXPECT_EQ(array.size(), 27u);
+  EXPECT_EQ(array.size(), 28u);
   for (const json& object : array) {
     EXPECT_EQ(object.at("scenario"), "spike-1");
     EXPECT_TRUE(object.at("stack").is_string());

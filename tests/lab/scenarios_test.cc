@@ -32,14 +32,14 @@ TEST(Scenarios, HaveTheirNames) {
                           "long-overload", "bimodal", "noisy-neighbour", "brown-out", "outage",
                           "spike-64", "degrade-64", "long-overload-64", "spike-1", "degrade-1",
                           "long-overload-1", "fast", "fast-failures", "criticality", "retry-storm",
-                          "bulkhead", "per-route", "shadow", "fleet", "queue", "fair-use"));
+                          "bulkhead", "hang", "per-route", "shadow", "fleet", "queue", "fair-use"));
   EXPECT_THAT(
       Names(Stacks()),
       ElementsAre("none", "rate", "concurrency", "concurrency-bad", "concurrency-classes", "queue",
                   "queue-fifo", "queue-knee", "knee", "knee-classes", "gradient", "gradient-envoy",
                   "gradient-in-step", "gradient-by-route", "shadow-gradient", "shadow-knee",
                   "shadow-vegas", "aimd", "vegas", "gradient2", "admission", "retry-budget",
-                  "retry-throttle", "breaker", "demerit", "usage", "all"));
+                  "retry-throttle", "breaker", "breaker-slow", "demerit", "usage", "all"));
 }
 
 TEST(Scenarios, AreFoundByName) {
