@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -49,9 +50,13 @@ class Line {
     });
   }
   void End(const std::string& name, Outcome outcome = Outcome::kSuccess) {
+    std::optional<Guard> ending;
     for (auto& [held, guard] : running) {
-      if (held == name && guard) std::exchange(guard, std::nullopt)->Complete(outcome);
+      if (held == name && guard) ending = std::exchange(guard, std::nullopt);
     }
+    // Others begin to run meanwhile.
+    ASSERT_TRUE(ending.has_value()) << name;
+    ending->Complete(outcome);
   }
   void Advance(Duration by) { clock.Advance(by); }
   // To the time, by way of all that is due until then.
@@ -72,7 +77,7 @@ class Line {
   ManualClock clock;
   L limiter;
   std::vector<std::string> log;  // "b" admitted, "b:deadline" refused.
-  std::vector<std::pair<std::string, std::optional<Guard>>> running;
+  std::deque<std::pair<std::string, std::optional<Guard>>> running;  // It grows when one ends.
   std::vector<Rejection> rejections;
   std::vector<Duration> waits;
   Queue queue;  // Last: it refuses all that wait when it goes.

@@ -351,7 +351,7 @@ TEST(Allocation, NoneInAdmissionQueue) {
   ManualClock clock(TimePoint(100h));
   L limiter(clock, {.limit = 8});
   std::array<std::optional<Queue::Guard>, 32> guards;
-  Queue queue(limiter, {.max_waiting = 12, .max_wait = 20ms, .interval = 30ms});
+  Queue queue(limiter, {.max_waiting = 12, .max_wait = 20ms, .interval = 50ms});
   std::array<Queue::Ticket, 32> tickets;
   std::uint32_t random = 1;
   const auto draw = [&](std::uint32_t n) {
@@ -377,6 +377,12 @@ TEST(Allocation, NoneInAdmissionQueue) {
                 }
                 clock.Advance(Duration(draw(2'000'000)));
                 if (draw(20) == 0) queue.Poll();
+                if (step % 200 == 0) {  // Calm again.
+                  for (auto& held : guards) {
+                    const auto ended = std::exchange(held, std::nullopt);
+                  }
+                  clock.Advance(1s);
+                }
               }
             }),
             0U);
