@@ -14,10 +14,10 @@
 //   refused            if used + cost > hard
 //   delayed            else, until used + cost will be no more than soft, by what drains, and
 //                      `longest_wait` at most
-// So one delayed call begins after another in the time that their cost takes to drain, and the
-// delay grows for as long as a caller asks for more than its rate; never past the allowance of use
-// that is really there. A call that does not accept the delay (Request::max_wait), or finds
-// `max_delayed` admissions waiting, is refused. A refused call uses nothing, and puts off nobody.
+// So one delayed call begins after another, in the time that their cost takes to drain, and the
+// delay grows for as long as a caller asks for more than its rate. A call that does not accept the
+// delay (Request::max_wait), or finds `max_delayed` admissions waiting, is refused. A refused call
+// uses nothing, and puts off nobody.
 //
 // Until a call is settled it counts at its cost: give an estimate. Where that is far too low, a
 // caller that asks for much at once is not seen to use it until the first of its calls are done,
@@ -76,7 +76,8 @@ struct UsageThrottleOptions {
   // are refused above that.
   Duration longest_wait = std::chrono::seconds(30);
   // How many admissions, of all callers, may wait for their start at once. Default 100, range 0 to
-  // 1'000'000. With 0 there are no delays: what would be delayed is refused.
+  // 1'000'000. One caller can have them all; whoever else would be delayed is then refused, with
+  // the hint. With 0 there are no delays.
   std::int64_t max_delayed = 100;
   // How many callers are told apart. Default 1000, range 1 to 1'000'000.
   std::int64_t max_callers = 1000;
@@ -126,8 +127,8 @@ class BasicUsageThrottle {
     std::uint32_t tracked = 0;        // Callers with an entry of their own, at most max_callers.
     std::uint64_t overflow_used = 0;  // Units in use by callers without one,
     std::uint32_t overflow_in_flight = 0;  // and their calls in flight.
-    std::uint64_t delayed_total = 0;       // How often a caller rose above soft,
-    std::uint64_t blocked_total = 0;       // above hard,
+    std::uint64_t delayed_total = 0;       // How often a caller began to be delayed,
+    std::uint64_t blocked_total = 0;       // began to be blocked,
     std::uint64_t recovered_total = 0;     // and was seen at no more than half of soft again.
   };
   // One caller, as its next call will find it: what a service tells it, with every answer.

@@ -29,7 +29,7 @@ TEST(UsageMeter, DrainsEvenlyAndExactly) {
   const UsageTerms terms = Terms(7, 10us);
   UsageMeter meter;
   for (int i = 0; i < 7; ++i) meter.Add(terms, 1, At(Duration(i)), At(Duration(i)));
-  EXPECT_EQ(meter.LevelAt(terms, At(6ns)), terms.Ticks(7) - 6 * terms.ticks_per_ns);
+  EXPECT_EQ(meter.LevelAt(terms, At(6ns)), terms.Ticks(7) - Int128{6} * terms.ticks_per_ns);
   EXPECT_EQ(meter.UnitsAt(terms, At(6ns)), 7u);
   const Duration empty = meter.Until(terms, 0, At(6ns)) + 6ns;
   EXPECT_EQ(empty, 10us);

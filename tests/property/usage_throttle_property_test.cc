@@ -270,7 +270,7 @@ TEST(UsageMeterProperty, NoRefundLaundersUse) {
       internal::Int128 least = 0;
       for (std::size_t j = adds.size(); j-- > 0;) {
         sum += terms.Ticks(adds[j].units);
-        least = std::max(least, sum - terms.ticks_per_ns * (clock - adds[j].at));
+        least = std::max(least, sum - internal::Int128{terms.ticks_per_ns} * (clock - adds[j].at));
       }
       ASSERT_GE(meter.LevelAt(terms, now), least) << "seed " << seed << ", step " << i;
     }

@@ -5,9 +5,14 @@
 //   - whoever uses no more than the allowance's rate stays below the allowance, and what is used
 //     above it adds up for as long as it goes on;
 //   - whatever was used, a window of calm makes a caller new.
-// The error against a true sum over the last window: use of that window may have drained already,
-// at most the allowance; excess of earlier windows counts for as long as use goes on. Exact
-// otherwise: an allowance of R units in P ns, in lowest terms, makes a tick of 1/R ns; a unit is P
+// The error against a true sum over the last window: of the use of that window, as much as the
+// allowance may have drained already, so that within one window twice the allowance can be used
+// below it (all at once, and what drains meanwhile); and what was too much in earlier windows still
+// counts while use goes on. That is wanted: the sum of a caller that keeps asking for half as much
+// again as it may stands still, and its delay would, too, for ever. And it takes 48 bytes, not some
+// for each slice of a window.
+//
+// It is exact: for an allowance of R units in P ns, in lowest terms, a tick is 1/R ns. A unit is P
 // ticks and a nanosecond drains R of them, so nothing is rounded, and what is taken back leaves
 // exactly what was there before.
 //
