@@ -52,13 +52,14 @@ class Simulation {
       const TimePoint timeout = clients_.next();
       const TimePoint retry = retries_.empty() ? TimePoint::max() : retries_.top().at;
       const TimePoint ready = waiting_.empty() ? TimePoint::max() : waiting_.top().at;
-      const TimePoint next = std::min({arrival, timeout, retry, ready, NextPoll()});
+      const TimePoint poll = NextPoll();
+      const TimePoint next = std::min({arrival, timeout, retry, ready, poll});
       // Who is answered at the very end of his patience is answered.
       server_.RunUntil(std::min(next, end),
                        [this](std::uint32_t slot, TimePoint at) { OnDone(slot, at); });
       if (next >= end) break;
-      if (NextPoll() <= next) {
-        Poll(next);
+      if (poll == next) {
+        if (NextPoll() <= next) Poll(next);  // Unless whoever waited has been answered.
       } else if (timeout == next) {
         if (clients_.next() == timeout) OnTimeout(timeout);
       } else if (ready == next) {
@@ -194,7 +195,7 @@ class Simulation {
     return next;
   }
   void Poll(TimePoint now) {
-    clock_.Set(now);
+    clock_.Set(std::max(now, clock_.Now()));
     for (const auto& gate : gates_) {
       if (gate->next() > now) continue;
       gate->Poll();
