@@ -40,5 +40,20 @@ TEST(Events, CountsWhatDoesNotFit) {
   for (std::size_t i = 0; i < events.size(); ++i) EXPECT_EQ(events[i].count, i);
 }
 
+TEST(Events, AppendsThoseOfAnotherAsTheyAre) {
+  Events events;
+  events.set_policy(1);
+  events.Push({.count = 7});
+  Events more;
+  more.set_policy(5);
+  for (std::uint64_t i = 0; i < 6; ++i) more.Push({.count = i});
+  events.Append(more);
+  ASSERT_EQ(events.size(), 4u);
+  EXPECT_EQ(events[0].policy_index, 1u);
+  EXPECT_EQ(events[3].count, 2u);
+  EXPECT_EQ(events[3].policy_index, 5u);
+  EXPECT_EQ(events.lost(), 2u + 1u);
+}
+
 }  // namespace
 }  // namespace shed

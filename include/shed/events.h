@@ -90,6 +90,17 @@ class Events {
       ++lost_;
     }
   }
+  // Those of another, as they are.
+  void Append(const Events& more) noexcept {
+    for (std::size_t i = 0; i < more.size(); ++i) {
+      if (size_ < kCapacity) {
+        ::new (static_cast<void*>(&storage_[size_++].event)) Event(more[i]);
+      } else {
+        ++lost_;
+      }
+    }
+    lost_ += more.lost();
+  }
   // Whose events come next; the limiter's business.
   void set_policy(std::size_t index) noexcept { policy_ = static_cast<std::uint32_t>(index); }
   std::size_t size() const noexcept { return size_; }

@@ -229,14 +229,18 @@ class BasicLimiter {
   }
 
   SHED_INLINE void Ask(const Request& request, TimePoint now, Guard& guard) noexcept {
-    Events events;
-    AskQuietly(request, now, guard, events);
-    Deliver(events, now);
+    AskThen(request, now, guard, [this, now](Events& events) { Deliver(events, now); });
   }
   // Leaves it to the caller to deliver the events. An AdmissionQueue asks so under its lock: nobody
   // is told anything under a lock.
-  SHED_INLINE void AskQuietly(const Request& request, TimePoint now, Guard& guard,
-                              Events& events) noexcept {
+  void AskQuietly(const Request& request, TimePoint now, Guard& guard, Events& events) noexcept {
+    AskThen(request, now, guard, [&events](const Events& pushed) { events.Append(pushed); });
+  }
+  // The events have to be its own: with those of a caller a refusal takes 10 ns longer.
+  template <class Then>
+  SHED_INLINE void AskThen(const Request& request, TimePoint now, Guard& guard,
+                           const Then& then) noexcept {
+    Events events;
     if (AdmitFrom<0>(request, now, guard, events)) [[likely]] {
       guard.exceptions_ = internal::UncaughtExceptions();
       guard.limiter_ = this;
@@ -248,6 +252,7 @@ class BasicLimiter {
       guard.state_ = Guard::State::kRefused;
       counts_.Refused(guard.policy_, guard.verdict_.reason(), request.criticality);
     }
+    then(events);
   }
 
   // Asks policy I and those behind it. At a refusal undoes what was admitted, last first.
