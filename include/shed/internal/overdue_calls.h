@@ -25,18 +25,19 @@ namespace shed::internal {
 // and never early; or when its slice is sixteen behind the head, which a `now` that lags does not
 // undo.
 //
-// State: sixteen slots, used in turn, each a word: a tag above (of the era 14 bits, of the slice
-// 26), the calls of that slice that have not ended below. When a slot is given to a later slice,
-// what it still has moves into one count of old calls. A call that ends finds its slice in its
-// slot, or else is an old one.
+// State: sixteen slots, used in turn, each a word: above, how often it was given away; below, the
+// calls that began in its slice and have not ended. When a slot is given to a later slice, what it
+// still has moves into one count of old calls. A call that ends finds its use of its slot, or else
+// is an old one.
 //
 // An era begins with Clear, which also begins a generation, and with a new `longest`; calls of an
-// earlier one do not count. (A call's place has 26 bits of its slice and 5 of its era: one that
-// hangs for 2^26 slices, or over 32 changes of `longest`, may be taken for another.)
+// earlier one do not count. (A call's place has 22 bits of the use and 4 of the era: one that hangs
+// while its slot is given away 2^22 times, or over 16 changes of `longest`, may be taken for
+// another.)
 //
 // Locking: a compare-exchange when a call begins and when it ends; a mutex where the head moves or
-// an era begins. Relaxed: counts publish nothing, the head says whose the slots are, the era what
-// their slices are.
+// an era begins. The head and the era are written before the slots are given away, and read after
+// a slot: what is as it was then was still so when the slot was read.
 template <class Sync>
 class OverdueCalls {
  public:
@@ -84,20 +85,36 @@ class OverdueCalls {
   std::uint32_t Begin(TimePoint now, std::uint32_t generation) noexcept {
     const Look look(Get(), now);
     if (!look.watches() || look.era >> 32 != generation) return 0;
-    if (look.slice > Head(*look.state)) TurnTo(look);
-    const std::uint32_t place = PlaceOf(look.slice, look.era);
-    if (Head(*look.state) - look.slice < kSlots && Change(*look.state, place, look.era, 1)) {
-      return place;
-    }
-    return ChangeOld(*look.state, look.era, 1) ? place : 0;
+    State& state = *look.state;
+    if (look.slice > Head(state)) TurnTo(look);
+    const std::uint32_t place = BreakerTicket::kWatched | EraBits(look.era);
+    Word& slot = SlotOf(state, look.slice);
+    std::uint64_t seen = slot.load(std::memory_order_acquire);
+    do {
+      const std::int64_t behind = Head(state) - look.slice;
+      if (EraOf(state) != look.era || behind < 0) return 0;
+      if (behind >= kSlots || (seen & kCountMask) == kCountMask) {
+        return ChangeOld(state, look.era, 1) ? place | kOld : 0;
+      }
+    } while (!slot.compare_exchange_weak(seen, seen + 1, std::memory_order_acquire));
+    return place | static_cast<std::uint32_t>(look.slice & (kSlots - 1)) << kUseBits |
+           UseBits(seen);
   }
   // A call of the present generation has ended. `place` is what Begin returned; 0 does nothing.
   void End(std::uint32_t place) noexcept {
     State* const state = Get();
     if (place == 0 || state == nullptr) return;
     const std::uint64_t era = EraOf(*state);
-    if (((place >> kSliceBits ^ era) & kEraMask) != 0) return;
-    if (!Change(*state, place, era, -1)) ChangeOld(*state, era, -1);
+    if ((place & EraBits(~std::uint64_t{0})) != EraBits(era)) return;
+    if ((place & kOld) == 0) {
+      Word& slot = SlotOf(*state, place >> kUseBits);
+      std::uint64_t seen = slot.load(std::memory_order_relaxed);
+      while (UseBits(seen) == UseBits(std::uint64_t{place} << kCountBits) &&
+             (seen & kCountMask) != 0) {
+        if (slot.compare_exchange_weak(seen, seen - 1, std::memory_order_relaxed)) return;
+      }
+    }
+    ChangeOld(*state, era, -1);
   }
 
   // Returns how many calls are overdue at `now`.
@@ -112,12 +129,10 @@ class OverdueCalls {
     std::int64_t count =
         ((old >> 32 ^ look.era) & 0xffff'ffff) == 0 ? static_cast<std::int32_t>(old) : 0;
     for (std::int64_t slice = head - kSlots + 1; slice <= head && slice < first_young; ++slice) {
-      const std::uint64_t word = SlotOf(*look.state, slice).load(std::memory_order_relaxed);
-      if (word >> kCountBits == TagOf(PlaceOf(slice, look.era), look.era)) {
-        count += static_cast<std::int64_t>(word & kCountMask);
-      }
+      count += static_cast<std::int64_t>(
+          SlotOf(*look.state, slice).load(std::memory_order_relaxed) & kCountMask);
     }
-    // A call may end between the move of its slot's count and the look at it.
+    // A call may end between the moves of its slot's count.
     return static_cast<std::uint32_t>(Max<std::int64_t>(count, 0));
   }
 
@@ -127,8 +142,9 @@ class OverdueCalls {
   static constexpr std::int64_t kSlots = 16;
   static constexpr int kCountBits = 24;
   static constexpr std::uint64_t kCountMask = (std::uint64_t{1} << kCountBits) - 1;
-  static constexpr int kSliceBits = 26;
-  static constexpr std::uint64_t kEraMask = 0x1f;
+  // A place is, from above: kWatched, kOld, 4 bits of the era, 4 of the slot, 22 of its use.
+  static constexpr std::uint32_t kOld = std::uint32_t{1} << 30;
+  static constexpr int kUseBits = 22;
   // Before all times, with room for arithmetic.
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::min() / 2;
 
@@ -143,7 +159,7 @@ class OverdueCalls {
 
   State* Get() const noexcept { return state_.load(std::memory_order_acquire); }
   static std::int64_t Head(const State& state) noexcept {
-    return state.head.load(std::memory_order_acquire);
+    return state.head.load(std::memory_order_relaxed);
   }
   static std::uint64_t EraOf(const State& state) noexcept {
     return state.era.load(std::memory_order_acquire);
@@ -168,30 +184,16 @@ class OverdueCalls {
     std::int64_t longest = 0, width = 1, slice = 0;
   };
 
-  static std::uint32_t PlaceOf(std::int64_t slice, std::uint64_t era) noexcept {
-    const auto bits = static_cast<std::uint32_t>(slice) & ((1u << kSliceBits) - 1);
-    return BreakerTicket::kWatched | static_cast<std::uint32_t>(era & kEraMask) << kSliceBits |
-           bits;
+  static constexpr std::uint32_t EraBits(std::uint64_t era) noexcept {
+    return static_cast<std::uint32_t>(era & 0xf) << (kUseBits + 4);
   }
-  static constexpr std::uint64_t TagOf(std::uint32_t place, std::uint64_t era) noexcept {
-    return (era & 0x3fff) << kSliceBits | (place & ((1u << kSliceBits) - 1));
+  static constexpr std::uint32_t UseBits(std::uint64_t word) noexcept {
+    return static_cast<std::uint32_t>(word >> kCountBits) & ((1u << kUseBits) - 1);
   }
   static Word& SlotOf(State& state, std::int64_t slice) noexcept {
     return state.slots[static_cast<std::size_t>(slice & (kSlots - 1))];
   }
 
-  // Adds `by` to the slot of the place; false if that is another slice's by now, or as full, or as
-  // empty, as can be.
-  static bool Change(State& state, std::uint32_t place, std::uint64_t era, int by) noexcept {
-    Word& slot = SlotOf(state, place);
-    const std::uint64_t end = by > 0 ? kCountMask : 0;
-    std::uint64_t seen = slot.load(std::memory_order_relaxed);
-    do {
-      if (seen >> kCountBits != TagOf(place, era) || (seen & kCountMask) == end) return false;
-    } while (!slot.compare_exchange_weak(seen, seen + static_cast<std::uint64_t>(std::int64_t{by}),
-                                         std::memory_order_relaxed));
-    return true;
-  }
   // Adds `by` to the old calls, which may be below 0 for a moment; false if they are of another
   // era.
   static bool ChangeOld(State& state, std::uint64_t era, std::int64_t by) noexcept {
@@ -208,17 +210,19 @@ class OverdueCalls {
   // Begins an era of `generation`, with no call in flight.
   static void Begin(State& state, std::uint32_t generation) noexcept SHED_REQUIRES(state.mutex) {
     const std::uint64_t number = (state.era.load(std::memory_order_relaxed) + 1) & 0xffff'ffff;
-    const std::uint64_t era = std::uint64_t{generation} << 32 | number;
+    // Release: who sees the era sees how long its slices are.
+    state.era.store(std::uint64_t{generation} << 32 | number, std::memory_order_release);
+    for (std::int64_t slice = 0; slice < kSlots; ++slice) Give(state, slice);
     state.old.store(number << 32, std::memory_order_relaxed);
-    const std::int64_t head = state.head.load(std::memory_order_relaxed);
-    for (std::int64_t slice = head - kSlots + 1; slice <= head; ++slice) Give(state, slice, era);
-    // Release: who sees the era sees its slots and slices.
-    state.era.store(era, std::memory_order_release);
   }
-  // Gives a slot to the slice; returns what it had.
-  static std::uint64_t Give(State& state, std::int64_t slice, std::uint64_t era) noexcept {
-    return SlotOf(state, slice)
-        .exchange(TagOf(PlaceOf(slice, era), era) << kCountBits, std::memory_order_relaxed);
+  // Gives a slot away; returns the calls that it had. Release: who sees it given away sees why.
+  static std::int64_t Give(State& state, std::int64_t slice) noexcept SHED_REQUIRES(state.mutex) {
+    Word& slot = SlotOf(state, slice);
+    std::uint64_t had = slot.load(std::memory_order_relaxed);
+    while (!slot.compare_exchange_weak(had, ((had >> kCountBits) + 1) << kCountBits,
+                                       std::memory_order_release, std::memory_order_relaxed)) {
+    }
+    return static_cast<std::int64_t>(had & kCountMask);
   }
 
   SHED_SELDOM static bool TurnTo(const Look& look) noexcept {
@@ -226,12 +230,11 @@ class OverdueCalls {
     MutexLock lock(state.mutex);
     const std::int64_t head = state.head.load(std::memory_order_relaxed);
     if (look.slice <= head || state.era.load(std::memory_order_relaxed) != look.era) return false;
+    state.head.store(look.slice, std::memory_order_relaxed);
     for (std::int64_t s = Max(head + 1, look.slice - kSlots + 1); s <= look.slice; ++s) {
-      const std::uint64_t left = Give(state, s, look.era) & kCountMask;
-      if (left != 0) ChangeOld(state, look.era, static_cast<std::int64_t>(left));
+      const std::int64_t left = Give(state, s);
+      if (left != 0) ChangeOld(state, look.era, left);
     }
-    // Release: who sees the new head sees its slots given away.
-    state.head.store(look.slice, std::memory_order_release);
     return true;
   }
 
