@@ -31,8 +31,9 @@ struct Gate {
   Verdict Admit(const Request&, TimePoint) const noexcept { return answer; }
 };
 
-using Stack = BasicLimiter<ManualClock, StdSync, RateLimiter, DemeritTracker, CircuitBreaker,
-                           AdmissionController, ConcurrencyLimiter, KneeLimiter, Gate>;
+using Stack =
+    BasicLimiter<ManualClock, StdSync, RateLimiter, DemeritTwinTracker<StdSync>, CircuitBreaker,
+                 AdmissionController, ConcurrencyLimiter, KneeLimiter, Gate>;
 
 // The places of the policies.
 enum Place : std::size_t { kRate, kDemerit, kBreaker, kAdmission, kConcurrency, kKnee, kGate };
@@ -183,6 +184,7 @@ class LimiterModel {
       case kBreaker:
         CompareBreaker(differences_, got, breaker_.Admit(now, call.id));
         call.epoch = breaker_.epoch();
+        if (got.admitted()) breaker_.Admitted(now, call.id);
         return;
       case kAdmission:
         return admission_.Ask(differences_, now, k, call.id, got);
