@@ -30,13 +30,13 @@
 // one: in calm if it is more critical, under pressure if it is as critical too. A call whose
 // deadline (`time_left` less `min_service`) or longest wait is over is refused as soon as anybody
 // enters, ends or polls, without asking the limiter, so that it costs no token.
+// Policies see in `queued_for` how long a call has waited.
 // What waiting does not cure is not waited for: refusals for the caller's own fault
 // (Scope::kCaller), those that were drawn (who draws again sheds nothing), and those whose
 // retry_after is past the deadline.
 //
 // State: a place per call that may wait, made at the start. One word with the number of those that
-// wait and of ends so far: either who enters sees that a call ended since the limiter refused it,
-// or who ends sees that somebody waits.
+// wait and of ends so far (internal/wake_word.h), so that no permit comes free unseen.
 //
 // Locking: a mutex (Sync::Mutex), which a call that finds nobody waiting and is admitted does not
 // take, nor its end. Under it the limiter is asked for who has waited, so that the order holds and
@@ -64,6 +64,7 @@
 #include "shed/internal/queue_answer.h"
 #include "shed/internal/validate.h"
 #include "shed/internal/waiting_room.h"
+#include "shed/internal/wake_word.h"
 #include "shed/limiter.h"
 #include "shed/queue_guard.h"
 
@@ -121,19 +122,12 @@ class AdmissionQueue {
   // the queue, and captures at most kCallbackBytes, which move without exceptions.
   template <class F>
   Ticket Enter(const Request& request, F&& callback) {
-    Answer answer{.callback = std::forward<F>(callback)};
     Arrival arrival{.request = request};
-    for (bool done = TryAtOnce(arrival, answer); !done;) {
-      Answer other;
-      {
-        const MutexLock lock(mutex_);
-        done = TakePlace(arrival, answer, other);
-      }
-      Tell(answer);
-      other.Give();
+    if (TryAtOnce(arrival)) {
+      callback(*std::move(arrival.asked));
+    } else {
+      EnterLine(arrival, Callback(std::forward<F>(callback)));
     }
-    answer.Give();
-    if (arrival.drain) Drain(/*may_nest=*/false);
     return arrival.ticket;
   }
 
@@ -148,7 +142,7 @@ class AdmissionQueue {
       ++room_.counts.left;
     }
     // It may have been the first, who needed more than the next one does.
-    if (Waiting(word_.load(std::memory_order_relaxed)) != 0) Drain(/*may_nest=*/false);
+    if (wake_.Look().waiting != 0) Drain(/*may_nest=*/false);
     return true;
   }
 
@@ -209,16 +203,9 @@ class AdmissionQueue {
     bool drain = false;  // There may be something to do for others.
   };
 
-  // The word: those that wait in the lower half, ends in the upper.
-  static constexpr std::uint64_t kOneEnd = std::uint64_t{1} << 32;
-  static constexpr std::uint64_t Waiting(std::uint64_t word) noexcept { return word % kOneEnd; }
-  static constexpr std::uint64_t Ends(std::uint64_t word) noexcept { return word / kOneEnd; }
-
   // A call ended.
   void Released() noexcept {
-    // Acquire and release, as where a place is taken: whoever comes second sees what the first did.
-    const std::uint64_t before = word_.fetch_add(kOneEnd, std::memory_order_acq_rel);
-    if (Waiting(before) != 0) Drain(/*may_nest=*/false);
+    if (wake_.AddEnd().waiting != 0) Drain(/*may_nest=*/false);
   }
 
   static Guard Refusal(Reason reason, Duration waited,
@@ -234,29 +221,36 @@ class AdmissionQueue {
   void Tell(Answer& answer) noexcept { limiter_.Deliver(answer.events, answer.at); }
 
   // For a call that finds nobody waiting: false if it is not admitted so.
-  bool TryAtOnce(Arrival& arrival, Answer& answer) noexcept {
+  bool TryAtOnce(Arrival& arrival) noexcept {
     const Request& request = arrival.request;
-    if (!request.exempt) {
-      const std::uint64_t word = word_.load(std::memory_order_acquire);
-      if (Waiting(word) != 0 ||
-          request.time_left.count() <= min_service_.load(std::memory_order_relaxed)) {
-        return false;
-      }
-      arrival.ends = Ends(word);
-    }
+    const auto seen = wake_.Look();
+    const bool in_time = request.time_left.count() > min_service_.load(std::memory_order_relaxed);
+    if ((seen.waiting != 0 || !in_time) && !request.exempt) return false;
+    arrival.ends = seen.ends;
     const Request asked = internal::AfterWait(request, Duration(0));
     arrival.asked.emplace(Guard(*this, limiter_.TryAdmit(asked), Duration(0)));
-    return TakeAtOnce(arrival, answer);
-  }
-  // Whether it was admitted when it was asked for.
-  bool TakeAtOnce(Arrival& arrival, Answer& answer) noexcept {
     if (!*arrival.asked) return false;
-    if (!arrival.request.exempt) at_once_.fetch_add(1, std::memory_order_relaxed);
-    answer.guard.emplace(*std::move(arrival.asked));
+    if (!request.exempt) at_once_.fetch_add(1, std::memory_order_relaxed);
     return true;
   }
 
-  // For all others: a place in line, or an answer. `other` is that of who lost its place. False if
+  // For all others.
+  void EnterLine(Arrival& arrival, Callback&& callback) noexcept {
+    Answer answer{.callback = std::move(callback)};
+    for (bool done = false; !done;) {
+      Answer other;
+      {
+        const MutexLock lock(mutex_);
+        done = TakePlace(arrival, answer, other);
+      }
+      Tell(answer);
+      other.Give();
+    }
+    answer.Give();
+    if (arrival.drain) Drain(/*may_nest=*/false);
+  }
+
+  // Gives a place in line, or an answer. `other` is that of who lost its place. False if
   // that is one whose time was over: it must go before the newcomer is looked at.
   bool TakePlace(Arrival& arrival, Answer& answer, Answer& other) noexcept SHED_REQUIRES(mutex_) {
     const Request& request = arrival.request;
@@ -273,9 +267,13 @@ class AdmissionQueue {
       return true;
     }
     if (!arrival.asked && room_.WouldBeFirst(request, now)) {
-      arrival.ends = Ends(word_.load(std::memory_order_acquire));
+      arrival.ends = wake_.Look().ends;
       arrival.asked.emplace(Ask(request, Duration(0), now, answer));
-      if (TakeAtOnce(arrival, answer)) return true;
+      if (*arrival.asked) {
+        at_once_.fetch_add(1, std::memory_order_relaxed);
+        answer.guard.emplace(*std::move(arrival.asked));
+        return true;
+      }
     }
     TimePoint not_before = TimePoint::min();
     std::optional<Duration> hint;
@@ -301,9 +299,8 @@ class AdmissionQueue {
       ++room_.counts.evicted;
       SendAway(last, Reason::kQueueFull, now, other);
     }
-    // Acquire and release: see Released().
-    const std::uint64_t before = word_.fetch_add(1, std::memory_order_acq_rel);
-    if (arrival.asked && Ends(before) != arrival.ends) arrival.drain = true;
+    const auto before = wake_.AddWaiter();
+    if (arrival.asked && before.ends != arrival.ends) arrival.drain = true;
     if (room_.NextEvent() <= now) arrival.drain = true;
     return true;
   }
@@ -381,12 +378,11 @@ class AdmissionQueue {
     answer.callback = TakeOut(place, now);
   }
   Callback TakeOut(std::uint32_t place, TimePoint now) noexcept SHED_REQUIRES(mutex_) {
-    // Relaxed: there is nothing to see for who finds nobody waiting.
-    word_.fetch_sub(1, std::memory_order_relaxed);
+    wake_.RemoveWaiter();
     return room_.Remove(place, now);
   }
   L& limiter_;
-  typename Sync::template Atomic<std::uint64_t> word_{0};
+  internal::WakeWord<Sync> wake_;
   typename Sync::template Atomic<std::uint64_t> at_once_{0};
   typename Sync::template Atomic<std::int64_t> min_service_;
   mutable typename Sync::Mutex mutex_;
