@@ -26,6 +26,7 @@
 //                   and until nobody has for as long: the queue stands, and if the oldest went
 //                   first, all would wait for the longest time there is. With the newest first,
 //                   most are answered as if there were no queue.
+// Who needs much holds up those behind, but for more critical ones: else it would wait for ever.
 // Where there is no room, a newcomer takes the place of the last in line if it stands before that
 // one: in calm if it is more critical, under pressure if it is as critical too. A call whose
 // deadline (`time_left` less `min_service`) or longest wait is over is refused as soon as anybody
