@@ -172,7 +172,15 @@ class OverdueCalls {
       era = EraOf(*of);
       longest = of->longest.load(std::memory_order_relaxed);
       width = of->width.load(std::memory_order_relaxed);
-      slice = SliceOf(now.time_since_epoch().count());
+      const std::int64_t head = Head(*of);
+      const std::int64_t ns = now.time_since_epoch().count();
+      // Most calls come in the head, and need no division. Unsigned: times may lie 2^64 ns apart.
+      const std::uint64_t begin =
+          static_cast<std::uint64_t>(head) * static_cast<std::uint64_t>(width);
+      const bool in_head =
+          head != kNever && ns >= static_cast<std::int64_t>(begin) &&
+          static_cast<std::uint64_t>(ns) - begin < static_cast<std::uint64_t>(width);
+      slice = in_head ? head : SliceOf(ns);
     }
     bool watches() const noexcept { return longest != 0; }
     std::int64_t SliceOf(std::int64_t ns) const noexcept {
