@@ -20,12 +20,11 @@
 // and so do those behind. The end of a call asks for the first in line, and so on until one is
 // refused; so does the end of a wait. First is who is more critical. Within a class it is
 //   in calm         the oldest: fair, and the burst is worked off in order;
-//   under pressure  the newest, and who comes then waits for `target` at most, not `max_wait`.
-//   There
-//                   is pressure once somebody has been waiting at every moment of an `interval`,
-//                   and until nobody has for as long: the queue stands, and if the oldest went
-//                   first, all would wait for the longest time there is. With the newest first,
-//                   most are answered as if there were no queue.
+//   under pressure  the newest, and who comes then waits for `target`, not for `max_wait`, at most.
+//                   Pressure begins when somebody has been waiting at every moment of an
+//                   `interval`, and ends when nobody has for as long. The queue stands then: if
+//                   the oldest went first, all would wait for the longest time there is; with the
+//                   newest first most are answered as if there were no queue.
 // Who needs much holds up those behind, but for more critical ones: else it would wait for ever.
 // Where there is no room, a newcomer takes the place of the last in line if it stands before that
 // one: in calm if it is more critical, under pressure if it is as critical too. A call whose
