@@ -21,6 +21,7 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -262,6 +263,39 @@ TEST_F(Scrape, WorksWithNoLimiterAndBesideOtherMetrics) {
   exposer_->RemoveCollectable(registry);
 }
 
+TEST_F(Scrape, ShowsWaitingRooms) {
+  ManualClock clock;
+  BasicLimiter<ManualClock, StdSync, ConcurrencyLimiter> limiter(clock, {.limit = 1},
+                                                                 {.name = "api"});
+  AdmissionQueue queue(limiter, {.max_waiting = 2, .max_wait = 50ms});
+  collector_->Add(limiter);
+  collector_->AddQueue("api", queue);  // Other than the limiter of that name.
+  using Guard = decltype(queue)::Guard;
+  std::optional<Guard> running;
+  const auto keep = [&running](Guard guard) {
+    if (guard) running = std::move(guard);
+  };
+  queue.Enter({}, keep);
+  for (int i = 0; i < 3; ++i) queue.Enter({.criticality = Criticality::kSheddable}, keep);
+  clock.Advance(20ms);
+  running->Complete(Outcome::kSuccess);
+  const auto series = Get();
+  const auto outcome = [&](const std::string& name) {
+    return series.at("shed_queue_requests_total{queue=\"api\",outcome=\"" + name + "\"}");
+  };
+  EXPECT_EQ(outcome("admitted_at_once"), 1);
+  EXPECT_EQ(outcome("admitted_after_wait"), 1);
+  EXPECT_EQ(outcome("full"), 1);
+  EXPECT_EQ(outcome("expired"), 0);
+  EXPECT_EQ(series.at("shed_queue_waiting_requests{queue=\"api\",criticality=\"sheddable\"}"), 1);
+  EXPECT_EQ(series.at("shed_queue_pressure{queue=\"api\"}"), 0);
+  EXPECT_EQ(series.at("shed_queue_longest_wait_seconds{queue=\"api\"}"), 0.02);
+  EXPECT_THROW(collector_->AddQueue("api", queue), std::invalid_argument);
+  EXPECT_THROW(collector_->AddQueue("\xff", queue), std::invalid_argument);
+  EXPECT_TRUE(collector_->Remove(queue));
+  EXPECT_THAT(Get(), Not(Contains(Key(HasSubstr("shed_queue_")))));
+}
+
 // What callers choose must not become labels: each would be a series for ever.
 TEST(PrometheusCollector, HasNoMoreSeriesForMoreCallers) {
   ManualClock clock;
@@ -320,10 +354,10 @@ TEST(PrometheusCollector, RefusesNamesThatNoExpositionCanHave) {
     }
     return "";
   };
-  EXPECT_EQ(problem(second), "name: want another one for each limiter of a collector");
-  EXPECT_EQ(problem(first), "name: want another one for each limiter of a collector");
-  EXPECT_EQ(problem(bad), "name: want UTF-8 for a limiter and its policies");
-  EXPECT_EQ(problem(bad_policy), "name: want UTF-8 for a limiter and its policies");
+  EXPECT_EQ(problem(second), "name: want another one for each of a collector");
+  EXPECT_EQ(problem(first), "name: want another one for each of a collector");
+  EXPECT_EQ(problem(bad), "name: want UTF-8, of policies too");
+  EXPECT_EQ(problem(bad_policy), "name: want UTF-8, of policies too");
   EXPECT_EQ(problem(std::shared_ptr<Limiter<RateLimiter>>()), "limiter: want one that is not null");
   // None of them left a trace, and the name is free once its limiter is gone.
   EXPECT_THAT(Series(Text(collector)), Contains(Key(HasSubstr("\"api\""))));

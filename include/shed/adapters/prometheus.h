@@ -18,6 +18,12 @@
 // and of each of its policies what its snapshot has (prometheus_policy.h says how), as
 //   shed_concurrency_limit{limiter,policy}, shed_concurrency_in_use{limiter,policy}
 //
+// Of each waiting room (AddQueue):
+//   shed_queue_requests_total{queue,outcome}         calls that entered, by what became of them
+//   shed_queue_waiting_requests{queue,criticality}   calls that wait
+//   shed_queue_pressure{queue}                       1 while the queue stands
+//   shed_queue_longest_wait_seconds{queue}           of a call that was admitted, so far
+//
 // Labels are the names of limiters and policies and of what the library enumerates: no caller, no
 // route, no key. A policy has at most 73 series of shed_requests_total, and some 20 others.
 #ifndef SHED_ADAPTERS_PROMETHEUS_H_
@@ -37,6 +43,7 @@
 #include <vector>
 
 #include "shed/adapters/prometheus_policy.h"
+#include "shed/admission_queue_snapshot.h"
 #include "shed/internal/validate.h"
 #include "shed/limiter_snapshot.h"
 #include "shed/outcome.h"
@@ -117,6 +124,36 @@ void ExportLimiter(const LimiterSnapshot<Policies...>& snapshot, std::string_vie
   policies(std::index_sequence_for<Policies...>());
 }
 
+// Adds what a waiting room has counted.
+inline void ExportQueue(const AdmissionQueueSnapshot& s, std::string_view queue,
+                        MetricFamilies& families) {
+  using prometheus::MetricType;
+  const std::pair<std::string_view, std::uint64_t> ends[] = {
+      {"admitted_at_once", s.admitted_at_once},
+      {"admitted_after_wait", s.admitted_after_wait},
+      {"refused", s.refused},
+      {"expired", s.expired},
+      {"timed_out", s.timed_out},
+      {"left", s.left},
+      {"full", s.full},
+      {"evicted", s.evicted}};
+  for (const auto& [outcome, count] : ends) {
+    families.Add("shed_queue_requests_total", "Calls that entered a waiting room and wait no more.",
+                 MetricType::Counter, static_cast<double>(count),
+                 {{"queue", queue}, {"outcome", outcome}});
+  }
+  for (std::size_t c = 0; c < kCriticalityCount; ++c) {
+    families.Add("shed_queue_waiting_requests", "Calls that wait.", MetricType::Gauge,
+                 static_cast<double>(s.waiting[c]),
+                 {{"queue", queue}, {"criticality", Name(static_cast<Criticality>(c))}});
+  }
+  families.Add("shed_queue_pressure", "1 while the queue stands.", MetricType::Gauge,
+               s.pressure ? 1 : 0, {{"queue", queue}});
+  families.Add("shed_queue_longest_wait_seconds",
+               "The longest that an admitted call waited so far.", MetricType::Gauge,
+               MetricValue(s.longest_wait).value(), {{"queue", queue}});
+}
+
 }  // namespace internal
 
 // All limiters of a process in one Collectable: an exposition must not have a family twice, as it
@@ -137,21 +174,35 @@ class PrometheusCollector : public prometheus::Collectable {
   // is not UTF-8, or if another limiter of that name is here already.
   template <class L>
   void Add(const L& limiter) {
-    AddSource(limiter, nullptr);
+    AddLimiter(limiter, nullptr);
   }
   // The collector keeps it alive. `limiter` must not be null.
   template <class L>
   void Add(std::shared_ptr<L> limiter) {
     internal::RequireNoProblem(limiter == nullptr ? "limiter: want one that is not null" : "");
     const auto& added = *limiter;
-    AddSource(added, std::move(limiter));
+    AddLimiter(added, std::move(limiter));
   }
   // One that dies with the call.
   template <class L>
   void Add(const L&& limiter) = delete;
 
-  // Forgets a limiter; when this returns nobody reads it for this collector any more. Returns
-  // whether it was here.
+  // Adds a waiting room, an AdmissionQueue or what has its Read(), under a name of its own among
+  // the waiting rooms; the same holds for it.
+  template <class Queue>
+  void AddQueue(std::string_view name, const Queue& queue) {
+    AddSource({std::string(name), Kind::kQueue, &queue, nullptr,
+               [](const Source& self, internal::MetricFamilies& families) {
+                 internal::ExportQueue(static_cast<const Queue*>(self.limiter)->Read(), self.name,
+                                       families);
+               }},
+              internal::IsUtf8(name));
+  }
+  template <class Queue>
+  void AddQueue(std::string_view, const Queue&&) = delete;
+
+  // Forgets a limiter or a waiting room; when this returns nobody reads it for this collector any
+  // more. Returns whether it was here.
   template <class L>
   bool Remove(const L& limiter) {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -168,30 +219,37 @@ class PrometheusCollector : public prometheus::Collectable {
   }
 
  private:
+  enum class Kind : std::uint8_t { kLimiter, kQueue };
   struct Source {
     std::string name;
+    Kind kind;
     const void* limiter;
     std::shared_ptr<const void> owner;
     void (*read)(const Source& source, internal::MetricFamilies& families);
   };
 
   template <class L>
-  void AddSource(const L& limiter, std::shared_ptr<const void> owner) {
+  void AddLimiter(const L& limiter, std::shared_ptr<const void> owner) {
     const auto snapshot = limiter.Snapshot();
-    Source source{std::string(snapshot.name), &limiter, std::move(owner),
-                  [](const Source& self, internal::MetricFamilies& families) {
-                    internal::ExportLimiter(static_cast<const L*>(self.limiter)->Snapshot(),
-                                            self.name, families);
-                  }};
-    bool readable = internal::IsUtf8(source.name);
+    bool readable = internal::IsUtf8(snapshot.name);
     for (const std::string_view policy : snapshot.kPolicyNames) {
       readable = readable && internal::IsUtf8(policy);
     }
+    AddSource({std::string(snapshot.name), Kind::kLimiter, &limiter, std::move(owner),
+               [](const Source& self, internal::MetricFamilies& families) {
+                 internal::ExportLimiter(static_cast<const L*>(self.limiter)->Snapshot(), self.name,
+                                         families);
+               }},
+              readable);
+  }
+  void AddSource(Source source, bool readable) {
     const std::lock_guard<std::mutex> lock(mutex_);
     bool known = false;
-    for (const Source& other : sources_) known = known || other.name == source.name;
-    internal::RequireNoProblem(!readable ? "name: want UTF-8 for a limiter and its policies"
-                               : known   ? "name: want another one for each limiter of a collector"
+    for (const Source& other : sources_) {
+      known = known || (other.kind == source.kind && other.name == source.name);
+    }
+    internal::RequireNoProblem(!readable ? "name: want UTF-8, of policies too"
+                               : known   ? "name: want another one for each of a collector"
                                          : "");
     sources_.push_back(std::move(source));
   }
