@@ -195,6 +195,18 @@ TEST(CircuitBreaker, ACallIsSlowOnceHoweverItIsSeen) {
   EXPECT_EQ(counts.calls, 1u);
 }
 
+// A probe that hangs opens again once it is slow; nobody waits for its time-out.
+TEST(CircuitBreaker, AProbeThatHangsFailsWhenItIsSlow) {
+  Breaker b({.min_calls = 1, .slow_call = milliseconds(80), .probes = 1});
+  EXPECT_TRUE(b.Ask(At(seconds(1))));
+  EXPECT_EQ(b.Ask(At(seconds(2))).verdict.reason(), Reason::kCircuitOpen);
+  EXPECT_TRUE(b.Ask(At(seconds(7))));  // The probe.
+  EXPECT_EQ(b.Ask(At(milliseconds(7080))).verdict.reason(), Reason::kProbing);
+  EXPECT_EQ(b.Ask(At(milliseconds(7081))).verdict,
+            Verdict::Refuse(Reason::kCircuitOpen, seconds(5) - milliseconds(1)));
+  EXPECT_EQ(b.events.back().cause, Cause::kProbeTimedOut);
+}
+
 // With a count window, and in the ramp, too; by force closed it only counts.
 TEST(CircuitBreaker, CallsThatHangAreSeenInEveryClosedState) {
   Breaker counted({.count_window = 4, .min_calls = 4, .slow_call = milliseconds(80)});
@@ -396,7 +408,7 @@ TEST(CircuitBreaker, ASlowProbeOpensAgain) {
   ASSERT_EQ(b.State(At(seconds(1))), BreakerState::kOpen);
   EXPECT_TRUE(b.Do(At(seconds(6)), kSuccess, milliseconds(200)));
   EXPECT_EQ(b.State(At(seconds(7))), BreakerState::kOpen);
-  EXPECT_EQ(b.events.back().cause, Cause::kProbeFailed);
+  EXPECT_EQ(b.events.back().cause, Cause::kProbeTimedOut);
 }
 
 TEST(CircuitBreaker, TheOpenTimeDoublesUntilItCloses) {

@@ -248,7 +248,6 @@ GateFactory BreakerSlow(const Scenario& scenario, std::uint64_t seed) {
                                     .slow_call = 32ms,
                                     .slow_ratio = 0.3,
                                     .open_for = 2s,
-                                    .probe_timeout = 1s,
                                     .ramp = 2s,
                                     .seed = seed + caller},
         shed::ConcurrencyLimiterOptions{.limit = limit});

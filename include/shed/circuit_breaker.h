@@ -16,10 +16,10 @@
 //              that hang would never be seen: judged every eighth of `slow_call`, if anybody asks.
 //   open       refuses for `open_for`, and says how much of it is left.
 //   half-open  begun by the first call that asks when the open time is over. Admits at most
-//              `probes` at a time. `probes` successes close; one probe that failed, was slow or is
-//              older than `probe_timeout` opens again. An ignored or cancelled probe gives its slot
-//              back and says nothing. There is no timer: a probe is found overdue when somebody
-//              asks, reads or ends, and the breaker is then as if it had opened when it fell due.
+//              `probes` at a time. `probes` successes close; one probe that failed, or is older
+//              than `probe_timeout` or `slow_call`, opens again. One that was ignored or cancelled
+//              says nothing. There is no timer: a probe is found overdue when somebody asks, reads
+//              or ends, and the breaker is then as if it had opened when it fell due.
 //   closing    empties the window. With `ramp`, the share admitted grows from 0 to 1 over that
 //              time, so that a dependency that has just come back does not get everything at once;
 //              a call is let through by a draw from `seed`.

@@ -37,8 +37,8 @@ struct CircuitBreakerOptions {
   // Calls let through at a time while half-open, and successes that close. Default 3, range 1 to
   // 1000.
   std::int64_t probes = 3;
-  // A probe older than this counts as failed. More than your calls' own time-out. Default 30 s,
-  // range 1 ns to 366 days.
+  // A probe older than this, or than slow_call, counts as failed. More than your calls' own
+  // time-out. Default 30 s, range 1 ns to 366 days.
   Duration probe_timeout = std::chrono::seconds(30);
   // How long the load takes to come back after closing. Default 0 (at once), range 0 to 366 days.
   Duration ramp{0};

@@ -243,8 +243,10 @@ class BreakerOracle {
   bool Expire(TimePoint now) {
     TimePoint oldest = TimePoint::max();
     for (const Probe& probe : probes_) oldest = std::min(oldest, probe.started);
-    if (probes_.empty() || now - oldest <= o_.probe_timeout) return false;
-    Reopen(oldest + o_.probe_timeout, Cause::kProbeTimedOut);
+    const Duration longest =
+        o_.slow_call > Duration(0) ? std::min(o_.slow_call, o_.probe_timeout) : o_.probe_timeout;
+    if (probes_.empty() || now - oldest <= longest) return false;
+    Reopen(oldest + longest, Cause::kProbeTimedOut);
     return true;
   }
   void Report(EventKind kind, Cause cause, std::uint64_t count = 0, std::uint64_t total = 0) {

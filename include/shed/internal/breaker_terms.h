@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "shed/circuit_breaker_options.h"
+#include "shed/internal/bounds.h"
 
 namespace shed::internal {
 
@@ -55,7 +56,12 @@ class BreakerTerms {
   Duration open_for() const noexcept { return Duration(Get(open_for_)); }
   Duration max_open_for() const noexcept { return Duration(Get(max_open_for_)); }
   std::int64_t probes() const noexcept { return Get(probes_); }
-  Duration probe_timeout() const noexcept { return Duration(Get(probe_timeout_)); }
+  // A probe that is slow has failed, whether it ends or not.
+  Duration probe_timeout() const noexcept {
+    const Duration slow_call(Get(slow_call_));
+    const Duration timeout(Get(probe_timeout_));
+    return slow_call != Duration(0) ? Min(slow_call, timeout) : timeout;
+  }
 
  private:
   using Word = typename Sync::template Atomic<std::int64_t>;
