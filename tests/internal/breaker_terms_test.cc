@@ -40,11 +40,12 @@ TEST(BreakerTerms, AreWhatWasSetLast) {
   EXPECT_EQ(terms.open_for(), seconds(2));
   EXPECT_EQ(terms.max_open_for(), seconds(9));
   EXPECT_EQ(terms.probes(), 6);
-  EXPECT_EQ(terms.probe_timeout(), seconds(4));
+  EXPECT_EQ(terms.probe_timeout(), milliseconds(5)) << "a slow probe has failed";
   terms.Set({.slow_call = milliseconds(1)});
   EXPECT_FALSE(terms.outcome_is_all());
-  terms.Set({});
+  terms.Set({.probe_timeout = seconds(4)});
   EXPECT_TRUE(terms.outcome_is_all());
+  EXPECT_EQ(terms.probe_timeout(), seconds(4));
 }
 
 }  // namespace

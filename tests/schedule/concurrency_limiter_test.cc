@@ -187,8 +187,7 @@ TEST(ConcurrencyLimiterSchedule, LimitAndSharesChangeTogether) {
   const Call low{.criticality = Criticality::kSheddable};
   const ConcurrencyLimiterOptions options{.limit = 4, .usable = {0.5, 0.5, 1, 1}};
   const ConcurrencyLimiterOptions other{.limit = 3, .usable = {0.125, 1, 1, 1}};
-  ExpectFineInEveryOrder(
-      ExploreAll<Permits>({}, options, Calls{{low}, {low}}, std::vector{other}));
+  ExpectFineInEveryOrder(ExploreAll<Permits>({}, options, Calls{{low}, {low}}, std::vector{other}));
   ExpectFineInEveryOrder(ExploreAll<Permits>(
       {}, options, Calls{{low, low}},
       std::vector<ConcurrencyLimiterOptions>{other, {.limit = 2, .usable = options.usable}}));
