@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -886,6 +887,63 @@ TEST(AdmissionQueue, IsConfiguredWhileCallsWait) {
   line.End("c");
   line.Enter("f");
   EXPECT_EQ(line.queue.NextDeadline(), At(10ms));
+}
+
+// ---- Permits that come free by a refusal ----
+
+// Calls `look` each time it is asked.
+struct Onlooker {
+  static constexpr std::string_view kName = "onlooker";
+  std::function<bool()>* look = nullptr;
+  Verdict Admit(const Request&, TimePoint) const noexcept {
+    return (*look)() ? Verdict::Admit() : Verdict::Refuse(Reason::kDenied, {}, Scope::kCaller);
+  }
+};
+
+// One policy admits a call, the next refuses it, and the first takes it back: who was refused for
+// the permit meanwhile is asked for then, as at the end of a call.
+TEST(AdmissionQueue, APermitTakenBackIsSeen) {
+  ManualClock clock;
+  std::function<bool()> look;
+  BasicLimiter<ManualClock, StdSync, ConcurrencyLimiter, Onlooker> limiter(clock, kOne, {&look});
+  AdmissionQueue queue(limiter, {.max_wait = 100ms});
+  using Guard = decltype(queue)::Guard;
+  std::vector<std::string> log;
+  const auto note = [&log](const char* name) {
+    return
+        [&log, name](Guard guard) { log.push_back(name + std::string(guard ? "" : " refused")); };
+  };
+  bool first = true;
+  look = [&] {
+    if (!std::exchange(first, false)) return true;
+    queue.Enter({}, note("other"));  // Finds the permit taken, and waits.
+    EXPECT_TRUE(log.empty());
+    return false;
+  };
+  queue.Enter({}, note("blocked"));
+  EXPECT_THAT(log, ::testing::UnorderedElementsAre("blocked refused", "other"));
+}
+
+// A callback that polls does not go deeper into the stack.
+TEST(AdmissionQueue, CallbacksThatPollNeedNoDeepStack) {
+  ManualClock clock;
+  BasicLimiter<ManualClock, StdSync, ConcurrencyLimiter> limiter(clock, kOne);
+  AdmissionQueue queue(limiter,
+                       {.max_waiting = 20'000, .max_wait = 1s, .target = 1s, .interval = 1h});
+  const auto held = limiter.TryAdmit();
+  std::size_t depth = 0, deepest = 0, calls = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    queue.Enter({}, [&](auto) {
+      deepest = std::max(deepest, ++depth);
+      ++calls;
+      queue.Poll();
+      --depth;
+    });
+  }
+  clock.Advance(2s);
+  queue.Poll();
+  EXPECT_EQ(calls, 20'000u);
+  EXPECT_EQ(deepest, 1u);
 }
 
 }  // namespace

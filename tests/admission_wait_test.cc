@@ -27,10 +27,17 @@ class SteppingSleeper {
  public:
   static inline std::function<void(Duration)> meanwhile;
   static inline int sleeps = 0;
+  static inline int naps = 0;  // Of no time.
   static inline int pokes = 0;
 
   bool Sleep(Duration most) {
-    if (finished_ || most == Duration(0)) return finished_;
+    if (finished_ || most == Duration(0)) {
+      if (++naps > 1000) {
+        ADD_FAILURE() << "it spins";
+        std::abort();
+      }
+      return finished_;
+    }
     if (++sleeps > 1000) {
       ADD_FAILURE() << "it never wakes up";
       std::abort();
@@ -53,7 +60,7 @@ class Waits : public ::testing::Test {
   using Guard = typename Queue::Guard;
 
   void SetUp() override {
-    SteppingSleeper::sleeps = SteppingSleeper::pokes = 0;
+    SteppingSleeper::sleeps = SteppingSleeper::naps = SteppingSleeper::pokes = 0;
     SteppingSleeper::meanwhile = [this](Duration most) { clock.Advance(most); };
   }
   void TearDown() override { SteppingSleeper::meanwhile = nullptr; }
@@ -133,6 +140,27 @@ TEST_F(WaitForToken, AsksAgainWhenTheLimiterSaid) {
 }
 
 // Who sleeps until its deadline is told of a time that is known only now.
+// Its own time has come, but one who needs more stands before it: it sleeps until that one's has.
+TEST_F(WaitForToken, SleepsWhileAnotherIsFirstInLine) {
+  L limiter(clock, {.rate = 10, .burst = 10});
+  Queue queue(limiter, {.max_wait = 2s, .target = 2s, .interval = 1h});
+  limiter.TryAdmit({.cost = 10}).Complete(Outcome::kSuccess);
+  bool big = false;
+  SteppingSleeper::meanwhile = [&](Duration most) {
+    if (SteppingSleeper::sleeps == 1) {
+      queue.Enter({.cost = 8, .criticality = Criticality::kCriticalPlus},
+                  [&](Guard guard) { big = static_cast<bool>(guard); });
+    }
+    clock.Advance(most);
+  };
+  const Guard small = Wait(queue);
+  EXPECT_TRUE(big);
+  EXPECT_TRUE(small);
+  EXPECT_EQ(small.waited(), 900ms);
+  EXPECT_LE(SteppingSleeper::sleeps, 5);
+  EXPECT_LE(SteppingSleeper::naps, 5);
+}
+
 using WaitForBoth = Waits<RateLimiter, ConcurrencyLimiter>;
 TEST_F(WaitForBoth, IsPokedWhenTheTimeOfTheNextTryIsKnown) {
   L limiter(clock, {.rate = 10, .burst = 1}, {.limit = 1});

@@ -547,5 +547,16 @@ TEST(GradientLimiter, ConfigureBeforeTheFirstCall) {
   EXPECT_EQ(bench.Read().mode, GradientMode::kProbe);
 }
 
+// Hours of fast failures do not outvote the overload that comes after them.
+TEST(GradientLimiter, LongErrorsDoNotHideTheOverloadThatFollows) {
+  Bench bench({.baseline = GradientBaseline::kFixed, .fixed_baseline = 10ms});
+  bench.Rounds(20, 10ms);
+  const std::uint32_t before = bench.Read().limit;
+  for (int i = 0; i < 2000; ++i) bench.Round(10ms, 100, Outcome::kFailure);
+  ASSERT_GE(bench.Read().limit, before);
+  for (int i = 0; i < 200; ++i) bench.Round(10ms, 100, Outcome::kOverload);
+  EXPECT_LT(bench.Read().limit, before * 0.9);
+}
+
 }  // namespace
 }  // namespace shed

@@ -18,6 +18,8 @@
 #include "shed/gradient_limiter.h"
 #include "shed/limiter.h"
 #include "shed/rate_limiter.h"
+#include "shed/switch.h"
+#include "shed/usage_throttle.h"
 
 namespace shed {
 namespace {
@@ -299,6 +301,34 @@ TEST(Keyed, ThreadsNeverGetMoreThanAKeysLimit) {
   }
   EXPECT_EQ(keyed.Read(At(0s)).overflow.in_flight, 0u);
   EXPECT_LE(keyed.Read(At(0s)).keys, 16u);
+}
+
+// A key is forgotten a second after it has become as good as new: a thread whose clock lags by less
+// must not find a new bucket.
+TEST(Keyed, ALaggingClockFindsNoNewBucket) {
+  PerCaller keyed({.policy = {.rate = 1000, .burst = 10}});
+  ASSERT_TRUE(Ask(keyed, "k", 0s, 10).admitted());
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(Ask(keyed, "other", 1009ms).admitted());
+  EXPECT_TRUE(keyed.ReadKey("k", At(1009ms)).has_value());
+  EXPECT_FALSE(Ask(keyed, "k", 0s).admitted());
+  EXPECT_TRUE(Ask(keyed, "k", 10ms, 10).admitted());
+  EXPECT_FALSE(Ask(keyed, "k", 10ms).admitted());
+}
+
+TEST(Keyed, ASwitchIsForgottenAsItsPolicyIs) {
+  Keyed<Switch<RateLimiter>, ByCaller> keyed({.policy = kTenPerSecond, .max_keys = 2});
+  for (const char* name : {"a", "b"}) Ask(keyed, name, 0s);
+  Ask(keyed, "c", 10s);
+  EXPECT_TRUE(keyed.ReadKey("c", At(10s)).has_value());
+}
+
+// What P does not take is not taken: no key is left with options that it refuses for good.
+TEST(Keyed, ConfigureTakesNoMoreThanPTakes) {
+  Keyed<UsageThrottle, ByCaller> keyed({.policy = {.max_delayed = 5}});
+  ASSERT_TRUE(Ask(keyed, "a", 0s).admitted());
+  EXPECT_NE(keyed.Configure({.policy = {.max_delayed = 1000}}, At(0s)), "");
+  EXPECT_TRUE(Ask(keyed, "a", 0s).admitted());
+  EXPECT_EQ(keyed.Read(At(0s)).denied, 0u);
 }
 
 }  // namespace

@@ -49,7 +49,8 @@ struct AdaptiveConfigure {};
 template <class Self, ReconfigurableLimit Algorithm>
 struct AdaptiveConfigure<Self, Algorithm> {
   // Puts `options` in force, those apart that say how to begin (`initial_...`, the seed); what was
-  // learned stays, and so does what is in flight. The limit is held to its new range at once, and a
+  // learned stays, and so does what is in flight. Not for every call: a window that is cut short
+  // decides nothing. The limit is held to its new range at once, and a
   // new window begins. Returns "" or, changing nothing, options.Problem().
   std::string_view Configure(const typename Algorithm::Options& options, TimePoint now) noexcept {
     const std::string_view problem = options.Problem();

@@ -32,8 +32,10 @@
 // enters, ends or polls, without asking the limiter, so that it costs no token.
 // Policies see in `queued_for` how long a call has waited.
 // What waiting does not cure is not waited for: refusals for the caller's own fault
-// (Scope::kCaller), those that were drawn (who draws again sheds nothing), and those whose
-// retry_after is past the deadline.
+// (Scope::kCaller), those that were drawn (who draws again sheds nothing), those of a retry budget
+// or for a wait that was too long already, and those whose retry_after is past the deadline.
+// There is one line: a call that the limiter refuses for its key alone (Keyed) holds up those of
+// other keys behind it. Put a queue before the limiter of each key there.
 //
 // State: a place per call that may wait, made at the start. One word with the number of those that
 // wait and of ends so far (internal/wake_word.h), so that no permit comes free unseen.
@@ -142,13 +144,13 @@ class AdmissionQueue {
       ++room_.counts.left;
     }
     // It may have been the first, who needed more than the next one does.
-    if (wake_.Look().waiting != 0) Drain(/*may_nest=*/false);
+    if (wake_.Look().waiting != 0) Drain();
     return true;
   }
 
   // Refuses whose time is over, and asks for who is first. To be called at NextDeadline(), and
   // after a limit was raised by hand.
-  void Poll() noexcept { Drain(/*may_nest=*/true); }
+  void Poll() noexcept { Drain(); }
 
   // When Poll() should be called, unless calls end before: the first of all deadlines, or the time
   // that the limiter said for the first in line. TimePoint::max() if nobody waits. Changes whenever
@@ -201,11 +203,13 @@ class AdmissionQueue {
     std::uint64_t ends = 0;        // and the ends until then.
     Ticket ticket{};
     bool drain = false;  // There may be something to do for others.
+
+    void CountOwnEnd() noexcept { ends = (ends + 1) & 0xffff'ffff; }
   };
 
   // A call ended.
   void Released() noexcept {
-    if (wake_.AddEnd().waiting != 0) Drain(/*may_nest=*/false);
+    if (wake_.AddEnd().waiting != 0) Drain();
   }
 
   static Guard Refusal(Reason reason, Duration waited,
@@ -218,6 +222,11 @@ class AdmissionQueue {
     const Request asked = internal::AfterWait(request, waited);
     return Guard(*this, typename L::Guard(limiter_, asked, now, answer.events), waited);
   }
+  // Whether policies before the one that refused had admitted the call, and took it back: that is
+  // like the end of a call, which others may have been refused for meanwhile.
+  static bool WasUndone(const Guard& asked) noexcept {
+    return !asked && asked.rejection().policy() != 0;
+  }
   void Tell(Answer& answer) noexcept { limiter_.Deliver(answer.events, answer.at); }
 
   // For a call that finds nobody waiting: false if it is not admitted so.
@@ -229,7 +238,13 @@ class AdmissionQueue {
     arrival.ends = seen.ends;
     const Request asked = internal::AfterWait(request, Duration(0));
     arrival.asked.emplace(Guard(*this, limiter_.TryAdmit(asked), Duration(0)));
-    if (!*arrival.asked) return false;
+    if (!*arrival.asked) {
+      if (WasUndone(*arrival.asked)) {
+        if (wake_.AddEnd().waiting != 0) arrival.drain = true;
+        arrival.CountOwnEnd();
+      }
+      return false;
+    }
     if (!request.exempt) at_once_.fetch_add(1, std::memory_order_relaxed);
     return true;
   }
@@ -247,7 +262,7 @@ class AdmissionQueue {
       other.Give();
     }
     answer.Give();
-    if (arrival.drain) Drain(/*may_nest=*/false);
+    if (arrival.drain) Drain();
   }
 
   // Gives a place in line, or an answer. `other` is that of who lost its place. False if
@@ -269,6 +284,10 @@ class AdmissionQueue {
     if (!arrival.asked && room_.WouldBeFirst(request, now)) {
       arrival.ends = wake_.Look().ends;
       arrival.asked.emplace(Ask(request, Duration(0), now, answer));
+      if (WasUndone(*arrival.asked)) {
+        wake_.AddEnd();
+        arrival.CountOwnEnd();
+      }
       if (*arrival.asked) {
         at_once_.fetch_add(1, std::memory_order_relaxed);
         answer.guard.emplace(*std::move(arrival.asked));
@@ -306,12 +325,12 @@ class AdmissionQueue {
   }
 
   // Answers whom there is an answer for, one after the other. A thread that is at it already, and
-  // comes here because a callback ended a call, leaves it to itself, unless `may_nest`.
-  void Drain(bool may_nest) noexcept {
+  // comes here by a callback that ends a call or polls, leaves it to itself.
+  void Drain() noexcept {
     Frame frame{.thread = Sync::Thread()};
     {
       const MutexLock lock(mutex_);
-      if (!may_nest && frames_.Has(frame.thread)) return;
+      if (frames_.Has(frame.thread)) return;
       frames_.Push(frame);
     }
     for (;;) {
@@ -347,6 +366,7 @@ class AdmissionQueue {
     if (now < waiter.not_before) return false;
     const Duration waited = Elapsed(waiter.entered, now);
     Guard guard = Ask(waiter.request, waited, now, answer);
+    if (WasUndone(guard)) wake_.AddEnd();
     if (guard) {
       ++room_.counts.admitted_after_wait;
       room_.counts.longest_wait = internal::Max(room_.counts.longest_wait, waited);

@@ -74,8 +74,11 @@ typename Queue::Guard Wait(Queue& queue, const Request& request = {}) {
   const typename Queue::Ticket ticket = queue.Enter(request, Answer{&state});
   for (bool answered = !ticket; !answered;) {
     const TimePoint next = queue.NextDeadline(ticket);
-    const Duration left = Elapsed(queue.Now(), next);
-    if (left == Duration(0)) queue.Poll();
+    Duration left = Elapsed(queue.Now(), next);
+    if (left == Duration(0)) {
+      queue.Poll();
+      left = Elapsed(queue.Now(), queue.NextDeadline());
+    }
     answered = state.sleeper.Sleep(left);
   }
   return *std::move(state.guard);

@@ -167,6 +167,8 @@ class BasicGradient {
     const bool overload = IsOverloaded(overloaded_, completed_);
     const bool sampled = histogram_.Count() >= MinSamples();
     if (!sampled && !(overload && completed_ >= MinSamples())) {
+      // Those of long ago must not outvote those to come.
+      if (completed_ >= MinSamples()) completed_ = overloaded_ = 0;
       return Follow(window.end);  // The samples stay, and the next closing has them too.
     }
     const std::uint32_t before = limit_;

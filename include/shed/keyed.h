@@ -7,12 +7,13 @@
 // fast one. Not to share one budget between callers: that is what a DemeritTracker does.
 //
 // Algorithm: each key has a P of its own, made at its first call. A key may be forgotten when none
-// of its calls is in flight and its P is as good as new (P::AsNew(now), see below): then forgetting
-// it changes no answer. Each call looks at two keys that have not been asked about for longest, and
-// forgets what may be; one that finds no room looks at eight. If there still is none, its key
-// shares one P, the overflow, with all others that find no room. So no eviction refills a drained
-// bucket or launders a penalty, and a flood of new keys pays with its own calls. A P without AsNew
-// is never forgotten: give it no more keys than fit, routes rather than callers.
+// of its calls is in flight and its P has been as good as new for a second (P::AsNew(now), see
+// below): then forgetting it changes no answer, unless a clock lags by more. Each call looks at two
+// keys that have not been asked about for longest, and forgets what may be; one that finds no room
+// looks at eight. If there still is none, its key shares one P, the overflow, with all others that
+// find no room (and may hold something there when it gets a P of its own). So no eviction refills a
+// drained bucket or launders a penalty, and a flood of new keys pays with its own calls. A P
+// without AsNew is never forgotten: give it no more keys than fit, routes rather than callers.
 //
 // Selectors, and what one owes: selectors.h. A key is kept as a seeded 128-bit fingerprint, never
 // as text. If a selector throws, or gives options with a Problem, the call is refused with kDenied,
@@ -51,8 +52,8 @@ template <class P>
 struct KeyedOptions {
   // Of each key.
   typename P::Options policy{};
-  // How many keys have a P of their own. Default 1000, range 1 to 1'000'000; 8 bytes and a slot of
-  // the hash table for each are taken at once, and a P for each that comes.
+  // How many keys have a P of their own. Default 1000, range 1 to 1'000'000. The hash table, some
+  // 30 bytes for each, is taken at once, and a P for each that comes.
   std::int64_t max_keys = 1000;
   // Keys the fingerprints. Any value. Where callers can choose their names, a secret one. Default
   // 0.
@@ -92,12 +93,13 @@ struct KeyedConfigure {};
 template <class Self, CanConfigure P>
 struct KeyedConfigure<Self, P> {
   // Puts `options` in force, the seed apart: for each key when it next asks, as only then its name
-  // is known, and before that call is decided. With fewer max_keys nothing is forgotten before its
+  // is known, and before that call is decided. If P takes options only up to what it was made with,
+  // so does this. With fewer max_keys nothing is forgotten before its
   // time. Returns "" or, changing nothing, options.Problem(). May allocate.
   std::string_view Configure(const KeyedOptions<P>& options, TimePoint now) {
     const std::string_view problem = options.Problem();
-    if (problem.empty()) static_cast<Self*>(this)->PutInForce(options, now);
-    return problem;
+    if (!problem.empty()) return problem;
+    return static_cast<Self*>(this)->PutInForce(options, now);
   }
 };
 }  // namespace internal
@@ -199,6 +201,10 @@ class Keyed : public internal::KeyedCharge<Keyed<P, Selector, Sync>, P>,
     }
   }();
 
+  // A key is forgotten only if its P was as good as new so long ago: the clock of another thread
+  // may lag, and would find a new P better than its own had been.
+  static constexpr Duration kLag = std::chrono::seconds(1);
+
   // P, and its hot words where it has some. Not Solo, which gives those a line of their own: there
   // may be a million of these.
   template <class Q>
@@ -282,12 +288,14 @@ class Keyed : public internal::KeyedCharge<Keyed<P, Selector, Sync>, P>,
     return entry;
   }
 
-  void PutInForce(const Options& options, TimePoint now) {
+  std::string_view PutInForce(const Options& options, TimePoint now) {
     MutexLock lock(mutex_);
     index_.reserve(static_cast<std::size_t>(options.max_keys));  // May throw, and so comes first.
-    overflow_.holder.policy.Configure(options.policy, now);
+    const std::string_view problem = overflow_.holder.policy.Configure(options.policy, now);
+    if (!problem.empty()) return problem;  // More than P was made with.
     options_ = options;
     ++version_;
+    return "";
   }
   // Returns false, and leaves the entry as it is, if the options are bad.
   bool Reconfigure([[maybe_unused]] Entry& entry,
@@ -339,7 +347,8 @@ class Keyed : public internal::KeyedCharge<Keyed<P, Selector, Sync>, P>,
   static bool IsForgettable(const Entry& entry, TimePoint now) noexcept {
     if constexpr (CanBeAsNew<P>) {
       // Acquire: sees what the calls did that have left.
-      return entry.calls.load(std::memory_order_acquire) == 0 && entry.holder.policy.AsNew(now);
+      return entry.calls.load(std::memory_order_acquire) == 0 &&
+             entry.holder.policy.AsNew(After(now, -kLag));
     } else {
       return false;
     }

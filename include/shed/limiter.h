@@ -50,9 +50,10 @@ struct LimiterOptions {
   Observer* observer = nullptr;
 };
 
-// Thread-safe: any member, any thread. TryAdmit and the guards never allocate, throw or sleep, and
-// lock only where a policy says so. Reads its clock once per admission, and once per completion if
-// a policy needs the time then; every policy sees the same instant.
+// Thread-safe: any member, any thread. TryAdmit and the guards never allocate (but for the policy
+// that a Keyed makes for a new key), throw or sleep, and lock only where a policy says so. Reads its
+// clock once per admission, and once per completion if a policy needs the time then; every policy
+// sees the same instant.
 template <Clock ClockT, class Sync, class... Policies>
 class BasicLimiter {
   static_assert((internal::CheckPolicy<Policies, Sync>::kOk && ...));

@@ -88,8 +88,9 @@ class BasicPressureLimiter {
     return ShareOf(RuleOf(options), reading, IndexOf(criticality));
   }
 
-  // A new reading. Reports when refusing begins and ends. Returns "" or, changing nothing, the
-  // sentence that says what is wrong with it.
+  // A new reading, whatever its time. Reports when refusing begins and ends by it; a reading that
+  // goes stale is reported by none. Returns "" or, changing nothing, the sentence that says what is
+  // wrong with it.
   std::string_view Set(double reading, TimePoint now, Events& events) noexcept {
     if (!internal::InRange(reading, -1e300, 1e300)) return "reading: want a finite number";
     const MutexLock lock(mutex_);

@@ -104,8 +104,9 @@ class BasicRetryBudget {
   void Cancel(Ticket& ticket, const Verdict&, TimePoint) noexcept { Release(ticket); }
   void Complete(Ticket& ticket, Outcome) noexcept { Release(ticket); }
 
-  // Puts `options` in force; what is in flight stays, and no retry is admitted until there is room
-  // under a smaller budget. Returns "" or, changing nothing, options.Problem().
+  // Puts `options` in force for the calls that ask from now on (one that is being decided may go by
+  // the old); what is in flight stays, and no retry is admitted until there is room under a smaller
+  // budget. Returns "" or, changing nothing, options.Problem().
   std::string_view Configure(const Options& options, TimePoint) noexcept {
     const std::string_view problem = options.Problem();
     if (problem.empty()) rule_.store(Rule::Of(options).bits(), std::memory_order_relaxed);

@@ -67,6 +67,10 @@ class Switch : public internal::Wrapper<P>,
     internal::Complete(this->policy(), ticket.inner, {.outcome = outcome}, events);
   }
 
+  // Whether it is on, and P as good as new.
+  bool AsNew(TimePoint now) const noexcept requires requires(const P& p) { p.AsNew(now); }
+  { return on() && this->policy().AsNew(now); }
+
   Snapshot Read([[maybe_unused]] TimePoint now) const noexcept {
     Snapshot snapshot{.on = on()};
     if constexpr (CanRead<P>) snapshot.policy = this->policy().Read(now);

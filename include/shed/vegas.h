@@ -5,10 +5,14 @@
 // under no load follows what it sees; use a KneeLimiter.
 //
 // Algorithm: with L the limit, base the latency under no load and s the window's latency,
-//   q = L · (1 − base/s)                      calls that wait, if the others are served as under no
-//   load q <= log                                  L + beta      (far from full) q < alpha L + log
-//   q > beta                                  L − log
-//   else                                      L
+//   q = L · (1 − base/s)    the calls that wait, if the others are served as under no load
+//
+//   if                      the next limit is
+//   q <= log                L + beta, as it is far from full
+//   q < alpha               L + log
+//   q > beta                L − log
+//   else                    L
+//
 // with log = max(1, log10 L), alpha = `alpha`·log, beta = `beta`·log. `base` is the least latency
 // of the windows of this and the previous `baseline_interval`, and never above `max_baseline`: a
 // window's percentile, so that one lucky call sets nothing, and of two intervals, so that it is

@@ -71,12 +71,39 @@ TEST(CodelLaw, GoesOnWhereItWasIfTheQueueStandsAgainSoon) {
 TEST(CodelLaw, AClockThatGoesBackOrJumpsFarAhead) {
   CodelLaw law;
   EXPECT_FALSE(law.Drop(20ms, TimePoint::min(), kTarget, kInterval));
-  EXPECT_TRUE(law.Drop(20ms, TimePoint::max(), kTarget, kInterval));
+  // Nothing can have stood in the queue all the time.
+  EXPECT_FALSE(law.Drop(20ms, TimePoint::max(), kTarget, kInterval));
   // What comes from before is now; time has stopped, and so have intervals.
   for (int i = 0; i < 100; ++i) law.Drop(20ms, TimePoint::min(), kTarget, kInterval);
   EXPECT_FALSE(law.Drop(0ms, TimePoint::min(), kTarget, kInterval));
   for (int i = 0; i < 100; ++i) {
     EXPECT_FALSE(law.Drop(20ms, TimePoint::max(), kTarget, kInterval));
+  }
+}
+
+// An item that came when the one before it had gone found the queue empty, however long that is
+// ago: it begins anew.
+TEST(CodelLaw, AnEmptyQueueEndsDropping) {
+  CodelLaw law;
+  TimePoint now(std::chrono::hours(1));
+  const auto drop = [&](Duration sojourn) {
+    return law.Drop(sojourn, now, std::chrono::milliseconds(5), std::chrono::milliseconds(100));
+  };
+  int dropped = 0;
+  for (int i = 0; i < 2000; ++i, now += std::chrono::milliseconds(1)) {
+    dropped += drop(std::chrono::milliseconds(6)) ? 1 : 0;
+  }
+  EXPECT_GT(dropped, 10);
+  now += std::chrono::hours(1);
+  for (int i = 0; i < 2000; ++i, now += std::chrono::microseconds(49)) {
+    EXPECT_FALSE(drop(std::chrono::milliseconds(6)))
+        << "a burst that lasts for less than an interval";
+  }
+  // Two slow ones, an hour apart.
+  CodelLaw other;
+  for (int i = 0; i < 2; ++i, now += std::chrono::hours(1)) {
+    EXPECT_FALSE(other.Drop(std::chrono::milliseconds(6), now, std::chrono::milliseconds(5),
+                            std::chrono::milliseconds(100)));
   }
 }
 

@@ -185,5 +185,16 @@ TYPED_TEST(SampledLimit, ConfigureHoldsTheLimitToItsRangeAndTheTimeOutToTheNew) 
   EXPECT_EQ(driven.limit(), 5u) << "what was an answer in time is none any more";
 }
 
+// Hours of fast failures do not outvote the overload that comes after them.
+TYPED_TEST(SampledLimit, LongErrorsDoNotHideTheOverloadThatFollows) {
+  Driven<TypeParam> driven;
+  driven.Run(5s, kAll, 10ms);
+  const std::uint32_t before = driven.limit();
+  driven.Run(600s, 20, 10ms, Outcome::kFailure);
+  ASSERT_GE(driven.limit(), before);
+  driven.Run(3s, 20, 10ms, Outcome::kOverload);
+  EXPECT_LT(driven.limit(), before * 0.9);
+}
+
 }  // namespace
 }  // namespace shed

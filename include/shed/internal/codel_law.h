@@ -21,6 +21,8 @@ class CodelLaw {
   // Whether to drop an item that waited for `sojourn` and comes out of the queue at `now`; a `now`
   // before an earlier one counts as that.
   bool Drop(Duration sojourn, TimePoint now, Duration target, Duration interval) noexcept {
+    // It came when the one before it had gone: it found the queue empty.
+    if (Elapsed(now_, now) > sojourn) above_ = dropping_ = false;
     now_ = Max(now_, now);
     const bool stands = Stands(sojourn, target, interval);
     if (!stands) {

@@ -82,7 +82,11 @@ class SampledLimit {
     const auto enough = static_cast<std::uint64_t>(options_.min_samples);
     const bool shed = overloaded_ * 10 > completed_ && completed_ >= enough;
     const bool sampled = histogram_.Count() >= enough;
-    if (!sampled && !shed) return Follow(window.end);  // The samples stay for the next closing.
+    if (!sampled && !shed) {
+      // Those of long ago must not outvote those to come.
+      if (completed_ >= enough) completed_ = overloaded_ = 0;
+      return Follow(window.end);  // The samples stay for the next closing.
+    }
 
     const LatencyCounts counts = histogram_.Take();
     sample_ = counts.Quantile(options_.percentile);

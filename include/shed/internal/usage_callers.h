@@ -5,6 +5,8 @@
 // time the next eight, for one that may be forgotten: its caller has no call in flight and nothing
 // in use, so that a new entry would answer the same. If there is none, the caller shares the
 // overflow. So no eviction launders use, and a flood of new names pays with its own calls.
+// (A caller that is back at zero is forgotten by the clock of the call that looks: one whose clock
+// lags behind that may find it new, and be given once more what had not drained by its own time.)
 //
 // State: an entry of 80 bytes and 4 to 8 bytes of the table for each of max_callers; a mutex for
 // every 16 of them, at most 64. A seeded 96-bit fingerprint of each caller, never its name.
