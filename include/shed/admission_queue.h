@@ -64,6 +64,7 @@
 #include "shed/internal/bounds.h"
 #include "shed/internal/inplace_function.h"
 #include "shed/internal/queue_answer.h"
+#include "shed/internal/queue_arrival.h"
 #include "shed/internal/validate.h"
 #include "shed/internal/waiting_room.h"
 #include "shed/internal/wake_word.h"
@@ -72,19 +73,10 @@
 
 namespace shed {
 
-namespace internal {
-template <class L>
-struct SyncOf;
-template <class ClockT, class Sync, class... Policies>
-struct SyncOf<BasicLimiter<ClockT, Sync, Policies...>> {
-  using type = Sync;
-};
-}  // namespace internal
-
 // Thread-safe: any member, any thread. Never allocates or throws after construction. The limiter
 // must outlive the queue, and the queue all its guards. A call that asks the limiter itself does
 // not wait in line, and its end wakes nobody.
-template <class L, class Sync = typename internal::SyncOf<L>::type>
+template <class L, class Sync = typename L::Synchronisation>
 class AdmissionQueue {
  public:
   using Limiter = L;
@@ -196,16 +188,7 @@ class AdmissionQueue {
 
   using Answer = internal::QueueAnswer<Callback, Guard>;
 
-  // A call on its way in.
-  struct Arrival {
-    const Request& request;
-    std::optional<Guard> asked{};  // What the limiter said, if it was asked;
-    std::uint64_t ends = 0;        // and the ends until then.
-    Ticket ticket{};
-    bool drain = false;  // There may be something to do for others.
-
-    void CountOwnEnd() noexcept { ends = (ends + 1) & 0xffff'ffff; }
-  };
+  using Arrival = internal::QueueArrival<Guard, Ticket>;
 
   // A call ended.
   void Released() noexcept {

@@ -41,30 +41,13 @@
 #include "shed/internal/fingerprint.h"
 #include "shed/internal/invoke.h"
 #include "shed/internal/validate.h"
+#include "shed/keyed_options.h"
 #include "shed/limiter_snapshot.h"
 #include "shed/policy.h"
 #include "shed/selectors.h"
 #include "shed/sync.h"
 
 namespace shed {
-
-template <class P>
-struct KeyedOptions {
-  // Of each key.
-  typename P::Options policy{};
-  // How many keys have a P of their own. Default 1000, range 1 to 1'000'000. The hash table, some
-  // 30 bytes for each, is taken at once, and a P for each that comes.
-  std::int64_t max_keys = 1000;
-  // Keys the fingerprints. Any value. Where callers can choose their names, a secret one. Default
-  // 0.
-  std::uint64_t seed = 0;
-
-  // Returns "" if every field is in range, else a sentence that names the field and the range.
-  constexpr std::string_view Problem() const noexcept {
-    if (max_keys < 1 || max_keys > 1'000'000) return "max_keys: want 1 to 1000000";
-    return policy.Problem();
-  }
-};
 
 // P says that it is as good as new at `now`: one that was just made would answer the same from then
 // on.

@@ -51,9 +51,9 @@ struct LimiterOptions {
 };
 
 // Thread-safe: any member, any thread. TryAdmit and the guards never allocate (but for the policy
-// that a Keyed makes for a new key), throw or sleep, and lock only where a policy says so. Reads its
-// clock once per admission, and once per completion if a policy needs the time then; every policy
-// sees the same instant.
+// that a Keyed makes for a new key), throw or sleep, and lock only where a policy says so. Reads
+// its clock once per admission, and once per completion if a policy needs the time then; every
+// policy sees the same instant.
 template <Clock ClockT, class Sync, class... Policies>
 class BasicLimiter {
   static_assert((internal::CheckPolicy<Policies, Sync>::kOk && ...));
@@ -64,6 +64,7 @@ class BasicLimiter {
  public:
   using Guard = AdmissionGuard<BasicLimiter>;
   using Tickets = std::tuple<TicketOf<Policies>...>;
+  using Synchronisation = Sync;
   static constexpr std::size_t kPolicyCount = sizeof...(Policies);
   // True if a policy holds calls in flight: a call must not wait behind it, so that policies are
   // offered no `max_wait`.

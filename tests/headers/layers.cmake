@@ -6,7 +6,7 @@ set(words time.h clock.h request.h outcome.h verdict.h selectors.h events.h even
 set(facade admission_queue.h admission_wait.h any_guard.h guard.h limiter.h queue_guard.h status.h shed.h)
 # Algorithms and enforcement that policies are made of, and policies made of policies.
 set(parts adaptive_limiter.h limit_algorithm.h admission_queue_options.h admission_queue_snapshot.h circuit_breaker_options.h
-          demerit_tracker_options.h gradient.h gradient_options.h knee.h knee_options.h rate_limiter_options.h)
+          demerit_tracker_options.h gradient.h gradient_options.h knee.h keyed_options.h knee_options.h rate_limiter_options.h)
 set(wrappers keyed.h named.h shadow.h solo.h switch.h)
 # Heavy headers of the standard library, which every user of a core header would pay for.
 set(heavy filesystem format fstream functional future iostream list map random ranges regex set
