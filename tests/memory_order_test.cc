@@ -130,7 +130,8 @@ TEST(MemoryOrder, ARateLimitersAnchor) {
     Together([&](int thread) {
       for (int i = 0; i < 100; ++i) {
         typename BasicRateLimiter<PlainTimes>::Ticket ticket;
-        if (limiter.Admit({}, TimePoint(200ms), ticket).admitted()) ++admitted[static_cast<std::size_t>(thread)];
+        if (limiter.Admit({}, TimePoint(200ms), ticket).admitted())
+          ++admitted[static_cast<std::size_t>(thread)];
       }
     });
     int all = 0;
