@@ -22,8 +22,12 @@ namespace shed::schedule {
 // soon.
 #ifdef SHED_SCHEDULE_ASAN
 inline constexpr std::uint64_t kMostSchedules = 1'000;
+// Nor does it give out again what was freed: what is shared lies elsewhere in each schedule, and
+// would have to be learned anew for ever.
+inline constexpr bool kSharesByPlace = false;
 #else
 inline constexpr std::uint64_t kMostSchedules = ~std::uint64_t{0};
+inline constexpr bool kSharesByPlace = true;
 #endif
 
 struct Bounds {
@@ -34,7 +38,7 @@ struct Bounds {
   // A schedule that reaches a state seen before is not followed further. Off: every order is.
   bool merge_states = true;
   // Choices only at places that are shared. Off: at every access.
-  bool skip_private = true;
+  bool skip_private = kSharesByPlace;
 };
 
 // What was tried.

@@ -132,14 +132,16 @@ class SlidingWindow {
     const std::int64_t width = window.count() / kSlices;
     if (width == was) return;
     const auto counts = TakeAll(SliceIn(head));
+    // The first slice of all may begin before the timeline does.
+    const auto slice_at = [width](Int128 ns) {
+      return SliceAt(TimePoint(Duration(SaturateToInt64(ns))), width);
+    };
+    const Int128 begin = Int128{SliceIn(head)} * was;
     // No earlier than the old head: an older now moves nothing back.
-    const std::int64_t newest =
-        Max(SliceAt(now, width), SliceAt(TimePoint(Duration(SliceIn(head) * was)), width));
+    const std::int64_t newest = Max(SliceAt(now, width), slice_at(begin));
     for (std::int64_t s = newest - kSlices + 1; s <= newest; ++s) Recycle(s);
     for (std::int64_t i = 0; i < kSlices; ++i) {
-      const Int128 middle = (Int128{SliceIn(head)} - i) * was + was / 2;
-      const std::int64_t slice =
-          Min(SliceAt(TimePoint(Duration(SaturateToInt64(middle))), width), newest);
+      const std::int64_t slice = Min(slice_at(begin - Int128{i} * was + was / 2), newest);
       if (newest - slice < kSlices) Put(slice, counts[static_cast<std::size_t>(i)]);
     }
     const std::int64_t which = 1 - WhichIn(head);
