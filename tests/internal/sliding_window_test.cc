@@ -348,7 +348,7 @@ TEST(SlidingWindow, AgreesWithAnOracleThatKeepsEveryEvent) {
 
 TEST(SlidingWindow, AShorterWindowKeepsWhatIsNotTooOld) {
   Window window(seconds(10));
-  for (int s = 0; s < 10; ++s) window.Add(At(seconds(s)), s % 2, 0);
+  for (std::size_t s = 0; s < 10; ++s) window.Add(At(seconds(s)), s % 2, 0);
   window.SetWindow(seconds(4), At(milliseconds(9900)));
   // Middles of slices: those at 6.5, 7.5, 8.5 s and the one at hand.
   EXPECT_EQ(window.Sum(At(milliseconds(9900)), 0), (std::array<std::uint64_t, 2>{2, 2}));
