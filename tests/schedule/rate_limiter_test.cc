@@ -222,8 +222,8 @@ TEST(RateLimiterSchedule, ThreeThreadsTurnEpochs) {
 // A thread sleeps between two of its accesses while epochs pass, until the place of its epoch's
 // anchor is another's.
 TEST(RateLimiterSchedule, AThreadSleepsThroughEpochs) {
-  Calls calls = {{{.at = 800ms, .cost = 2}}, {Lags(200ms, 3)}};
-  for (const Duration at : {400ms, 600ms, 800ms}) calls[1].push_back(Lags(at, 1));
+  Calls calls = {{{.at = 1000ms, .cost = 2}}, {Lags(200ms, 3)}};
+  for (const Duration at : {400ms, 600ms, 800ms, 1000ms}) calls[1].push_back(Lags(at, 1));
   ExpectFineInEveryOrder(ExploreAll<Tokens>({.spurious = 0}, kFast, calls));
 }
 
