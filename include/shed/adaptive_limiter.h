@@ -13,9 +13,10 @@
 // State: one word (completed, limit, in flight; internal/limit_word.h), and for an algorithm with
 // kIntegral a second one (internal/flight_integral.h). An admission is a compare-exchange that
 // never raises in flight above the limit in force, or above the share of it that the class of the
-// request may use (a share that Configure changes meanwhile may be the old one). A limit set below what is in flight pre-empts nothing: it admits nothing until
-// enough has ended. What was admitted in a window is what was completed plus the change of what is
-// in flight, so a call that was cancelled leaves no trace in it.
+// request may use (a share that Configure changes meanwhile may be the old one). A limit set below
+// what is in flight pre-empts nothing: it admits nothing until enough has ended. What was admitted
+// in a window is what was completed plus the change of what is in flight, so a call that was
+// cancelled leaves no trace in it.
 //
 // Locking: Admit and Complete are lock-free but for the one thread that closes a window: it takes a
 // mutex with try_lock, and the others go on with the old limit. Read and Configure wait for it.
